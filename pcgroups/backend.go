@@ -1,0 +1,265 @@
+package pcgroups
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// backend is what a session needs of the outside world. Tests of the session's
+// timing put a fake in its place; there is one real one.
+type backend interface {
+	// watch reports configurations until the returned function is called. Its
+	// events are told in order; after evWatchLost there are no more.
+	watch(ctx context.Context, tell func(event)) (stop func(), err error)
+	// look tells what stands on the server.
+	look(ctx context.Context) evLooked
+	// join creates the member's consumer with these filters, or finds it.
+	join(ctx context.Context, filters []string) (attachment, error)
+	// pull delivers messages until stopped. Troubles are told as events.
+	pull(a attachment, r *runner, tell func(event)) (puller, error)
+	// release deletes the consumer if it is still the one created then. Unless
+	// final, it is left to an instance that holds its pin with another id.
+	release(ctx context.Context, created time.Time, pin string, final bool) error
+	// barrier returns when the server has processed every acknowledgement sent
+	// before, of which the one with this reply subject is the last.
+	barrier(ctx context.Context, acked string) error
+	// unpin gives up the pin if it is held with this id.
+	unpin(ctx context.Context, pin string) error
+	// closed delivers or is closed when the connection is closed for good.
+	closed() (closed <-chan nats.Status, stop func())
+}
+
+// attachment is a consumer we may pull from.
+type attachment struct {
+	consumer jetstream.Consumer
+	config   jetstream.ConsumerConfig // as the server has it
+	created  time.Time
+	differs  error // settings found that are not the ones asked for
+}
+
+// puller is a running pull.
+type puller interface {
+	// stop ends the pull. What is buffered is delivered before, or thrown away.
+	stop(deliver bool)
+	// closed is closed after the last delivery has returned.
+	closed() <-chan struct{}
+}
+
+// natsBackend is the real backend.
+type natsBackend struct {
+	fl                    *flavour
+	js                    jetstream.JetStream
+	kv                    jetstream.KeyValue
+	stream, group, member string
+	user                  jetstream.ConsumerConfig
+}
+
+func (b *natsBackend) consumerStream() string { return b.fl.groupStream(b.stream, b.group) }
+func (b *natsBackend) consumerName() string   { return b.fl.consumerName(b.group, b.member) }
+
+func (b *natsBackend) look(ctx context.Context) evLooked {
+	e := evLooked{}
+	kv, err := b.js.KeyValue(ctx, b.fl.bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return evLooked{config: bucketGone}
+	}
+	if err != nil {
+		return evLooked{err: err}
+	}
+	_, err = kv.Get(ctx, ComposeKey(b.stream, b.group))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return evLooked{config: entryGone}
+	}
+	if err != nil {
+		return evLooked{err: err}
+	}
+	info, err := b.info(ctx)
+	switch {
+	case err == nil:
+		e.consumer, e.created = true, info.Created
+	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
+	default:
+		e.err = err
+	}
+	return e
+}
+
+func (b *natsBackend) info(ctx context.Context) (*jetstream.ConsumerInfo, error) {
+	c, err := b.js.Consumer(ctx, b.consumerStream(), b.consumerName())
+	if err != nil {
+		return nil, err
+	}
+	return c.CachedInfo(), nil
+}
+
+// joinFault is an error of join with what it means for the state machine.
+type joinFault struct {
+	why joinFailure
+	error
+}
+
+func (e *joinFault) Unwrap() error { return e.error }
+
+// codeNotUnique is the server's JSConsumerWQConsumerNotUniqueErr: a work-queue
+// stream has another consumer for one of the filters.
+const codeNotUnique jetstream.ErrorCode = 10100
+
+func (b *natsBackend) join(ctx context.Context, filters []string) (attachment, error) {
+	want := deriveConsumer(b.fl, b.group, b.member, b.user, filters)
+	c, err := b.js.CreateConsumer(ctx, b.consumerStream(), want)
+	if errors.Is(err, jetstream.ErrConsumerExists) {
+		c, err = b.joinExisting(ctx, want, err)
+	}
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == codeNotUnique {
+		return attachment{}, &joinFault{joinNotUnique, err}
+	}
+	if err != nil {
+		return attachment{}, err
+	}
+	info := c.CachedInfo()
+	return attachment{consumer: c, config: info.Config, created: info.Created, differs: differences(want, info.Config)}, nil
+}
+
+// joinExisting deals with a consumer of ours that stands there with another
+// configuration. With the right filters it is used as it is: replacing it would
+// start a war with whoever made it. With others it belongs to an instance that
+// has yet to follow a change of the group, and is replaced only if nobody uses
+// it any more.
+func (b *natsBackend) joinExisting(ctx context.Context, want jetstream.ConsumerConfig, exists error) (jetstream.Consumer, error) {
+	c, err := b.js.Consumer(ctx, b.consumerStream(), b.consumerName())
+	if err != nil {
+		return nil, err
+	}
+	info := c.CachedInfo()
+	switch {
+	case sameFilters(filtersOf(info.Config), want.FilterSubjects) && samePinning(info.Config):
+		if !b.fl.recreates {
+			return nil, &joinFault{joinRefused, because(exists, differences(want, info.Config),
+				"use the settings it has, or delete the consumer if its position does not matter")}
+		}
+		return c, nil
+	case !b.fl.recreates:
+		return nil, &joinFault{joinRefused, because(exists, errors.New("it has other filters or no pinning"), "delete the consumer "+info.Name)}
+	case inUse(info):
+		return nil, &joinFault{joinOccupied, fmt.Errorf("consumer %s still has the filters of an earlier membership and is in use: %w", info.Name, exists)}
+	}
+	if err := deleteConsumer(ctx, b.js, b.consumerStream(), b.consumerName()); err != nil {
+		return nil, err
+	}
+	return b.js.CreateConsumer(ctx, b.consumerStream(), want)
+}
+
+func filtersOf(c jetstream.ConsumerConfig) []string {
+	if c.FilterSubject != "" {
+		return []string{c.FilterSubject}
+	}
+	return c.FilterSubjects
+}
+
+func samePinning(c jetstream.ConsumerConfig) bool {
+	return c.PriorityPolicy == jetstream.PriorityPolicyPinned && slices.Equal(c.PriorityGroups, []string{PriorityGroup})
+}
+
+// inUse tells whether an instance may still rely on a consumer.
+func inUse(info *jetstream.ConsumerInfo) bool {
+	return pinOf(info) != "" || info.NumWaiting != 0 || info.NumAckPending != 0
+}
+
+func pinOf(info *jetstream.ConsumerInfo) string {
+	for _, g := range info.PriorityGroups {
+		if g.Group == PriorityGroup {
+			return g.PinnedClientID
+		}
+	}
+	return ""
+}
+
+// differences names the settings of a consumer that are not the ones asked for.
+// What was left to the server is not compared.
+func differences(want, have jetstream.ConsumerConfig) error {
+	var w, h map[string]any
+	_ = json.Unmarshal(marshal(want), &w)
+	_ = json.Unmarshal(marshal(have), &h)
+	var names []string
+	for name, v := range w {
+		if name != "filter_subjects" && name != "filter_subject" && !reflect.DeepEqual(v, h[name]) && !isZero(v) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return fmt.Errorf("the member's consumer was made with other settings, which are used: %s", strings.Join(names, ", "))
+}
+
+func isZero(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case float64:
+		return v == 0
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return v == false
+}
+
+func (b *natsBackend) release(ctx context.Context, created time.Time, pin string, final bool) error {
+	info, err := b.info(ctx)
+	switch {
+	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil
+	case err != nil:
+		return err
+	case !info.Created.Equal(created):
+		return nil // another instance replaced it already
+	}
+	if holder := pinOf(info); !final && holder != "" && holder != pin {
+		return nil
+	}
+	return deleteConsumer(ctx, b.js, b.consumerStream(), b.consumerName())
+}
+
+func (b *natsBackend) barrier(ctx context.Context, acked string) error {
+	_, err := b.js.Conn().RequestWithContext(ctx, acked, []byte("+ACK"))
+	return err
+}
+
+func (b *natsBackend) unpin(ctx context.Context, pin string) error {
+	// The acknowledgements of the messages just handled go first.
+	if err := b.js.Conn().FlushWithContext(ctx); err != nil {
+		return err
+	}
+	info, err := b.info(ctx)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	if err != nil || pinOf(info) != pin {
+		return err
+	}
+	err = unpin(ctx, b.js, b.fl, b.stream, b.group, b.member)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil
+	}
+	return err
+}
+
+func (b *natsBackend) closed() (<-chan nats.Status, func()) {
+	ch := b.js.Conn().StatusChanged(nats.CLOSED)
+	return ch, func() { b.js.Conn().RemoveStatusListener(ch) }
+}

@@ -1,0 +1,159 @@
+package pcgroups
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ConsumeOption changes how [StaticConsume] and [ElasticConsume] work.
+type ConsumeOption func(*consumeOptions)
+
+type consumeOptions struct {
+	observer observer
+}
+
+// WithEvents has functions called as things happen to the session. Given more
+// than once, the last one counts.
+func WithEvents(events Events) ConsumeOption {
+	return func(o *consumeOptions) { o.observer.events = events }
+}
+
+// WithLogger logs what happens to the session: its partitions and pin at level
+// Info, faults that were absorbed at Warn, a fatal error at Error. Without it
+// nothing is logged.
+func WithLogger(logger *slog.Logger) ConsumeOption {
+	return func(o *consumeOptions) { o.observer.log = logger }
+}
+
+// StaticConsume joins a static group as one instance of a member and consumes
+// its partitions until stopped. ctx bounds the joining only.
+//
+// The handler is called with a [*ConsumerGroupMsg], for one message at a time,
+// and is to acknowledge it ([HandlerFunc] and [AutoAck] adapt other kinds). If
+// several instances of the member run, the server delivers to one of them, and
+// to another when that one stops or falls silent.
+//
+// config is the member's consumer. Name, durable name, filters, priority group,
+// policy and pin time to live are set by the protocol; everything else is the
+// caller's. MaxAckPending 1 gives strict order. AckWait, 5 s if not set, decides
+// how fast a dead instance is replaced; below 2 s an idle group's pin may move
+// between instances.
+//
+// The session ends with an error when the group is changed
+// ([ErrGroupConfigChanged]), its consumer is deleted ([ErrConsumerDeleted]), the
+// bucket is deleted ([ErrBucketDeleted]), the handler fails ([ErrHandler]) or the
+// connection is closed ([ErrConnectionClosed]); without one when it is stopped or
+// the group is deleted.
+//
+// Errors of joining: [ErrInvalidConfig], [ErrStreamNotFound],
+// [ErrGroupNotFound], [ErrMemberNotInGroup], [ErrLegacyConfig],
+// [ErrServerTooOld], and the server's refusal of the consumer
+// (oracle: StaticConsume).
+func StaticConsume(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, memberName string, messageHandler func(msg jetstream.Msg), config jetstream.ConsumerConfig, opts ...ConsumeOption) (Session, error) {
+	return consume(ctx, js, staticFlavour, streamName, consumerGroupName, memberName, messageHandler, config, opts)
+}
+
+// ElasticConsume joins an elastic group as one instance of a member and consumes
+// the member's partitions, whichever they are at a time, until stopped. A member
+// that is not in the group waits until it is added. ctx bounds the joining only.
+//
+// The handler is called as described for [StaticConsume]. When the membership
+// changes and with it this member's partitions, no further message is started,
+// the running handler may finish, and only then are the partitions given up; a
+// member whose partitions stay the same is not interrupted.
+//
+// config is as for [StaticConsume], but for the acknowledgement policy, which
+// must be explicit, and the inactivity threshold, which is the AckWait.
+//
+// The session ends with an error when the group's fixed part is changed
+// ([ErrGroupConfigChanged]), the bucket is deleted ([ErrBucketDeleted]), the
+// handler fails ([ErrHandler]) or the connection is closed
+// ([ErrConnectionClosed]); without one when it is stopped or the group is
+// deleted. A consumer that is deleted is created again.
+//
+// Errors of joining: [ErrInvalidConfig], [ErrStreamNotFound],
+// [ErrGroupNotFound], [ErrLegacyConfig], [ErrServerTooOld]
+// (oracle: ElasticConsume).
+func ElasticConsume(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, memberName string, messageHandler func(msg jetstream.Msg), config jetstream.ConsumerConfig, opts ...ConsumeOption) (Session, error) {
+	return consume(ctx, js, elasticFlavour, streamName, consumerGroupName, memberName, messageHandler, config, opts)
+}
+
+func consume(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, group, member string, handle func(jetstream.Msg), config jetstream.ConsumerConfig, opts []ConsumeOption) (Session, error) {
+	name := func(err error) error { return failed("consume "+fl.kind+" group", stream, group, member, err) }
+	var o consumeOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	b := &natsBackend{fl: fl, js: js, stream: stream, group: group, member: member, user: config}
+	first, err := b.prepare(ctx, handle)
+	if err != nil {
+		return nil, name(err)
+	}
+	l := newLoop(fl, b, handle, o.observer, name)
+	s := l.session
+	go l.run(first)
+
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		s.Stop()
+		<-s.ended
+		return nil, name(ctx.Err())
+	}
+	// A session that ended before it consumed anything did not join. (If the
+	// group was deleted at that moment it ended without an error: that is the
+	// session's to tell.)
+	select {
+	case <-s.ended:
+		if err := s.Err(); err != nil {
+			return nil, err
+		}
+	default:
+	}
+	return s, nil
+}
+
+// prepare checks what can be checked before anything is started, and reads the
+// group's configuration.
+func (b *natsBackend) prepare(ctx context.Context, handle func(jetstream.Msg)) (event, error) {
+	if handle == nil {
+		return nil, badField("handler", "a message handler must be given")
+	}
+	if err := checkNames(b.stream, b.group); err != nil {
+		return nil, err
+	}
+	if err := checkMember(b.fl, b.group, b.member); err != nil {
+		return nil, err
+	}
+	if b.fl.explicitAck && b.user.AckPolicy != jetstream.AckExplicitPolicy {
+		return nil, badField("ack_policy", "must be explicit for elastic groups, as the messages of a work queue are removed by their acknowledgement")
+	}
+	ctx, cancel := call(ctx, b.js)
+	defer cancel()
+	if err := requireLevel(ctx, b.js, levelPinned, "pinning one instance of a member", "2.11"); err != nil {
+		return nil, err
+	}
+	s, err := openStore(ctx, b.js, b.fl)
+	if err != nil {
+		return nil, err
+	}
+	b.kv = s.kv
+	e, err := s.get(ctx, b.stream, b.group)
+	if err != nil {
+		return nil, err
+	}
+	v, err := b.fl.view(e.value, b.member)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.js.Stream(ctx, b.consumerStream()); err != nil {
+		if errors.Is(err, jetstream.ErrStreamNotFound) && b.fl == elasticFlavour {
+			return nil, because(ErrStreamNotFound, err, "create the group again, which creates its work-queue stream "+b.consumerStream())
+		}
+		return nil, err
+	}
+	return evConfig{view: v, revision: e.revision}, nil
+}

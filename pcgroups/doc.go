@@ -1,0 +1,49 @@
+// Package pcgroups consumes NATS JetStream streams in order and in parallel, by
+// partitioned consumer groups.
+//
+// Consuming a stream in strict order does not scale: only one message may be in
+// flight. A consumer group divides the stream into partitions by a key taken from
+// the subject and gives each of its members a fixed subset of them. Messages with
+// the same key are handled one at a time and in order; different partitions are
+// handled at the same time by different members. Each member may run as several
+// instances, of which the server pins one (ADR-42); the others are hot standbys.
+//
+//	                 partition = hash(key) mod max_members
+//	              ┌── 0.orders.17 ──┐
+//	orders.17 ──► │   1.orders.4    ├──► member m1 ─► instance a (pinned)
+//	orders.4      └── 2.orders.9 ───┘                 instance b (standby)
+//	orders.9          3.orders.8  ─────► member m2 ─► instance c (pinned)
+//
+// # Static and elastic groups
+//
+// A static group consumes from the stream itself, whose subjects must already
+// carry the partition number as their first token, put there by the stream's
+// subject transform (see [PartitioningTransformDestination]). Its membership is
+// fixed: see [CreateStatic] and [StaticConsume].
+//
+// An elastic group gets a work-queue stream of its own, <stream>-<group>, that
+// sources the stream and puts the partition number in front. Its members can be
+// changed at any time, by [AddMembers], [DeleteMembers], [SetMembers] or
+// [SetMemberMappings], while they consume: see [CreateElastic] and
+// [ElasticConsume].
+//
+// # AckWait drives everything
+//
+// How fast a member notices a fault is derived from the AckWait of the consumer
+// configuration it is given (5 s if not set):
+//
+//	pin time to live       max(AckWait, 1s)      a silent instance is replaced
+//	pull expiry            max(AckWait/2, 1s)    the pin is renewed
+//	inactivity threshold   AckWait               an abandoned elastic consumer goes
+//
+// Use at least 2 s: below, the 1 s floors meet and an idle group's pin may move
+// between instances.
+//
+// # Compatibility
+//
+// The package is compatible with github.com/synadia-io/orbit.go/pcgroups v0.2 on
+// the wire and in its calls: groups made by either are administered and consumed
+// by the other, and a program changes over by its import path.
+//
+// The package logs nothing by itself; see [WithEvents] and [WithLogger].
+package pcgroups

@@ -1,0 +1,127 @@
+package pcgroups
+
+import "time"
+
+// The vocabulary of the state machine in machine.go: what can happen, and what
+// it can say is to be done.
+
+// event is something that happened.
+type event interface{}
+
+type (
+	// evConfig is a configuration, as read or watched.
+	evConfig struct {
+		view     view
+		revision uint64
+	}
+	// evBadConfig is a stored value that can not be understood.
+	evBadConfig struct {
+		err      error
+		revision uint64
+	}
+	// evGone means that the configuration was deleted or purged.
+	evGone struct{ revision uint64 }
+	// evWatching and evWatchLost say that changes are seen, or not any more.
+	evWatching  struct{}
+	evWatchLost struct{ err error }
+
+	// evJoined means that we are attached to a consumer with these filters.
+	// found tells that it was there already, with settings that differ.
+	evJoined struct {
+		filters    []string
+		partitions []int
+		created    time.Time
+		differs    error
+	}
+	// evJoinFailed is a consumer that could not be had.
+	evJoinFailed struct {
+		why joinFailure
+		err error
+	}
+	// evReleased means that the consumer is no longer ours (deleted, or left to
+	// an instance that holds the pin).
+	evReleased struct{ err error }
+	// evLooked is what stands on the server. An error means that it is not known.
+	evLooked struct {
+		config   entryState
+		consumer bool
+		created  time.Time
+		err      error
+	}
+	evUnpinned struct{ err error }
+
+	// evPullTrouble is a report of the client that our consumer may be gone;
+	// evPullEnded says that it stopped pulling by itself.
+	evPullTrouble struct{ err error }
+	evPullEnded   struct{ err error }
+	// evNotice is something that mends itself, to be told.
+	evNotice struct{ err error }
+	// evDrained means that the pull is stopped and what it started is settled or
+	// past its deadline. late: a handler is still running nevertheless, and
+	// evIdle will follow.
+	evDrained struct{ late bool }
+	evIdle    struct{}
+	evPinned  struct{ pin string }
+
+	evTimer         struct{}
+	evStop          struct{}
+	evHandlerFailed struct{ err error }
+	evConnClosed    struct{}
+)
+
+type entryState uint8
+
+const (
+	entryThere entryState = iota
+	entryGone
+	bucketGone
+)
+
+// joinFailure is why a consumer could not be created.
+type joinFailure uint8
+
+const (
+	joinError     joinFailure = iota // anything else: tell, look, try again
+	joinNotUnique                    // another member still has one of our partitions
+	joinOccupied                     // our consumer exists with other filters, and is in use
+	joinRefused                      // what the user asked for can not be had
+)
+
+// action is something to do. Those marked * are requests: exactly one event
+// answers each.
+type action interface{}
+
+type (
+	// * evWatching, evWatchLost
+	actWatch struct{}
+	// * evJoined, evJoinFailed
+	actJoin struct {
+		filters    []string
+		partitions []int
+	}
+	// * evReleased. Unless it is final, the consumer is left to the instance that
+	// holds its pin, which will release it in turn when it has drained.
+	actRelease struct {
+		created time.Time
+		final   bool
+	}
+	// * evLooked
+	actLook struct{}
+	// * evUnpinned
+	actUnpin struct{}
+
+	actCancel struct{}                      // ends the request under way early
+	actPull   struct{}                      // starts the pull
+	actDrain  struct{ unstarted intake }    // stops the pull; evDrained follows
+	actTimer  struct{ after time.Duration } // evTimer follows; replaces an earlier one
+	actReport struct{ err error }           // tells a fault that was absorbed
+	actTell   struct{ what any }            // tellAssigned, tellRevoked, tellPinned
+	actFinish struct{ err error }           // nothing follows
+)
+
+type (
+	tellAssigned struct{ partitions []int }
+	tellRevoked  struct{ partitions []int }
+	tellPinned   struct{ pin string }
+)
+

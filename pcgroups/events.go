@@ -1,0 +1,86 @@
+package pcgroups
+
+import "log/slog"
+
+// Events are functions that a session calls as things happen. Each may be nil.
+// They are called one at a time, in order, by the session itself, which waits for
+// them: they must return soon. They may call Stop and Status, but not Wait.
+type Events struct {
+	// PartitionsAssigned tells that the member's consumer is in place and these
+	// partitions will be delivered to whichever instance of it is pinned.
+	PartitionsAssigned func(partitions []int)
+	// PartitionsRevoked tells that this instance has let go of its partitions: no
+	// handler for them runs, except one past its ack deadline.
+	PartitionsRevoked func(partitions []int)
+	// Pinned tells that the server has pinned this instance (ADR-42). It is known
+	// from the first message.
+	Pinned func(pinID string)
+	// Unpinned tells that the server has taken the pin away.
+	Unpinned func()
+	// Recovered tells of a fault that the session got over or keeps trying to.
+	Recovered func(err error)
+	// Ended tells that the session is over, and is the last call. The error is
+	// that of Session.Err.
+	Ended func(err error)
+}
+
+// observer passes on what happens to the user's functions and logger.
+type observer struct {
+	events Events
+	log    *slog.Logger // nil: nothing is logged
+}
+
+func (o *observer) tell(what any) {
+	switch what := what.(type) {
+	case tellAssigned:
+		o.info("partitions assigned", "partitions", what.partitions)
+		if o.events.PartitionsAssigned != nil {
+			o.events.PartitionsAssigned(what.partitions)
+		}
+	case tellRevoked:
+		o.info("partitions revoked", "partitions", what.partitions)
+		if o.events.PartitionsRevoked != nil {
+			o.events.PartitionsRevoked(what.partitions)
+		}
+	case tellPinned:
+		if what.pin == "" {
+			o.info("unpinned")
+			if o.events.Unpinned != nil {
+				o.events.Unpinned()
+			}
+			return
+		}
+		o.info("pinned", "pin", what.pin)
+		if o.events.Pinned != nil {
+			o.events.Pinned(what.pin)
+		}
+	}
+}
+
+func (o *observer) recovered(err error) {
+	if o.log != nil {
+		o.log.Warn("consumer group member recovers", "error", err)
+	}
+	if o.events.Recovered != nil {
+		o.events.Recovered(err)
+	}
+}
+
+func (o *observer) ended(err error) {
+	if o.log != nil {
+		if err != nil {
+			o.log.Error("consumer group member ended", "error", err)
+		} else {
+			o.log.Info("consumer group member ended")
+		}
+	}
+	if o.events.Ended != nil {
+		o.events.Ended(err)
+	}
+}
+
+func (o *observer) info(msg string, args ...any) {
+	if o.log != nil {
+		o.log.Info("consumer group member "+msg, args...)
+	}
+}

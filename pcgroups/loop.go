@@ -1,0 +1,175 @@
+package pcgroups
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// loop is the one goroutine that owns a state: it turns what happens into events
+// for the machine and carries out the actions that come back. Requests and drains
+// run in goroutines of their own, which it waits for before it ends.
+type loop struct {
+	session  *session
+	backend  backend
+	handle   func(jetstream.Msg)
+	observer observer
+	name     func(error) error // puts the session's name into its errors
+
+	events chan event
+	quit   chan struct{} // closed when events are no longer read
+	tasks  sync.WaitGroup
+
+	state   state
+	at      attachment
+	runner  *runner
+	puller  puller // nil if it could not be started
+	pulls   int    // how many were started
+	unwatch func()
+	cancel  context.CancelFunc // of the request under way
+	timer   *time.Timer
+	err     error
+}
+
+// newLoop prepares a session in its initial state. first are events known
+// already, the configuration among them.
+func newLoop(fl *flavour, b backend, handle func(jetstream.Msg), o observer, name func(error) error) *loop {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return &loop{
+		session: newSession(), backend: b, handle: handle, observer: o, name: name,
+		events: make(chan event), quit: make(chan struct{}),
+		state: state{fl: fl}, timer: t, cancel: func() {}, unwatch: func() {},
+	}
+}
+
+// tell passes an event to the loop. It waits until it is taken, and returns at
+// once when the loop has ended.
+func (l *loop) tell(ev event) {
+	select {
+	case l.events <- ev:
+	case <-l.quit:
+	}
+}
+
+// run is the goroutine.
+func (l *loop) run(first ...event) {
+	closed, ignore := l.backend.closed()
+	stop := l.session.stop
+	for _, ev := range first {
+		l.step(ev)
+	}
+	for !l.state.done {
+		select {
+		case ev := <-l.events:
+			l.step(ev)
+		case <-l.timer.C:
+			l.step(evTimer{})
+		case <-stop:
+			stop = nil
+			l.step(evStop{})
+		case <-closed:
+			closed = nil
+			if l.runner != nil {
+				l.runner.cancel(ErrConnectionClosed) // its handlers can settle nothing any more
+			}
+			l.step(evConnClosed{})
+		}
+	}
+	close(l.quit)
+	l.timer.Stop()
+	l.unwatch()
+	l.cancel()
+	ignore()
+	l.tasks.Wait()
+	l.observer.ended(l.err)
+	l.session.finish(l.err)
+	l.markReady()
+}
+
+func (l *loop) step(ev event) {
+	if ev = l.unwrap(ev); ev == nil {
+		return
+	}
+	var actions []action
+	l.state, actions = l.state.step(ev)
+	for _, a := range actions {
+		l.perform(a)
+	}
+	if l.state.ending != nil {
+		return // whoever waits for the join is told when all is down
+	}
+	switch ev.(type) {
+	case evJoined, evJoinFailed:
+		l.markReady()
+	case evWatching:
+		if len(l.state.want) == 0 {
+			l.markReady() // not a member, or one too many: nothing to wait for
+		}
+	}
+}
+
+func (l *loop) markReady() {
+	select {
+	case <-l.session.ready:
+	default:
+		close(l.session.ready)
+	}
+}
+
+func (l *loop) perform(a action) {
+	switch a := a.(type) {
+	case actWatch:
+		l.request(func(ctx context.Context) event {
+			stop, err := l.backend.watch(ctx, l.tell)
+			if err != nil {
+				return evWatchLost{err}
+			}
+			return watchStarted{stop}
+		})
+	case actJoin:
+		l.request(func(ctx context.Context) event {
+			at, err := l.backend.join(ctx, a.filters)
+			if err != nil {
+				return joinFailed(err)
+			}
+			return joinDone{at, evJoined{a.filters, a.partitions, at.created, at.differs}}
+		})
+	case actRelease:
+		r := l.runner
+		l.request(func(ctx context.Context) event { return evReleased{l.release(ctx, r, a)} })
+	case actLook:
+		l.request(func(ctx context.Context) event { return l.backend.look(ctx) })
+	case actUnpin:
+		pin := l.pin()
+		l.request(func(ctx context.Context) event {
+			if pin == "" {
+				return evUnpinned{}
+			}
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			return evUnpinned{l.backend.unpin(ctx, pin)}
+		})
+	case actCancel:
+		l.cancel()
+	case actPull:
+		l.startPull()
+	case actDrain:
+		l.drain(a.unstarted)
+	case actTimer:
+		// Half to one and a half times as long, so that those who failed together
+		// do not try again together.
+		l.timer.Reset(a.after/2 + rand.N(a.after))
+	case actReport:
+		err := l.name(a.err)
+		l.session.update(func(s *Status) { s.Recovered++; s.LastRecovered = err })
+		l.observer.recovered(err)
+	case actTell:
+		l.note(a.what)
+	case actFinish:
+		l.err = l.name(a.err)
+	}
+}

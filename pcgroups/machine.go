@@ -1,0 +1,194 @@
+package pcgroups
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+// The session's state machine. It is pure: step takes what is known and one
+// event and returns what is then known and what to do, with no clock, goroutine
+// or connection. session.go feeds it and carries out what it says.
+//
+// It is level-triggered. Events only change facts; decide looks at the facts and
+// picks the next action, so that an event may come at any moment (a new
+// configuration while draining, a stop while joining) and needs no case of its
+// own. At most one request is under way at a time.
+
+type pullPhase uint8
+
+const (
+	pullOff pullPhase = iota
+	pullOn
+	pullStopping
+)
+
+// ending is how a session ends; once set it is not replaced.
+type ending struct {
+	err       error
+	unstarted intake // what happens to messages that were not started
+	release   bool   // delete the consumer
+	unpin     bool   // let a standby in at once
+	bare      bool   // the connection is closed: nothing can be asked
+}
+
+// state is all that is known. It is a value: step returns a changed copy.
+type state struct {
+	fl *flavour
+
+	// What should be.
+	known    bool // a configuration was seen
+	shape    string
+	revision uint64
+	want     []string // filters to consume; none: not a member, or one too many
+	parts    []int    // the partitions they stand for
+
+	// What is.
+	attached bool // to a consumer
+	have     []string
+	haveOf   []int
+	created  time.Time
+	pull     pullPhase
+	busy     bool // a handler is running past its deadline
+	watching bool
+
+	// What is in doubt or under way.
+	gone    bool // the consumer we are attached to is not there any more
+	suspect bool // look whether it is
+	request bool // one is under way
+	timer   bool // one is running
+	attempt int  // failures since the last success
+	joined  bool // we were attached once
+
+	ending   *ending
+	released bool
+	unpinned bool
+	done     bool
+}
+
+// step is the machine: facts first, then what follows from them.
+func (s state) step(ev event) (state, []action) {
+	if s.done {
+		return s, nil
+	}
+	out := &plan{}
+	s.learn(ev, out)
+	s.decide(out)
+	return s, out.actions
+}
+
+type plan struct{ actions []action }
+
+func (p *plan) do(a action) { p.actions = append(p.actions, a) }
+
+// end sets how the session ends, unless that is settled already.
+func (s *state) end(e ending) {
+	if s.ending == nil {
+		s.ending = &e
+	}
+}
+
+// decide picks what to do next.
+func (s *state) decide(out *plan) {
+	if s.ending != nil {
+		s.wind(out)
+		return
+	}
+	switch s.pull {
+	case pullStopping:
+		return // nothing before what was started is settled
+	case pullOn:
+		if s.gone || !sameFilters(s.have, s.want) {
+			s.pull = pullStopping
+			out.do(actDrain{intakeDrop})
+			return
+		}
+	}
+	if s.request {
+		return
+	}
+	if s.gone && s.attached {
+		s.leave(out)
+	}
+	switch {
+	case s.attached && !sameFilters(s.have, s.want) && !s.timer:
+		s.ask(out, actRelease{created: s.created})
+	case s.suspect && !s.timer:
+		s.ask(out, actLook{})
+	case !s.watching && !s.timer:
+		s.ask(out, actWatch{})
+	case s.attached && s.pull == pullOff && !s.busy:
+		s.pull = pullOn
+		out.do(actPull{})
+	case !s.attached && len(s.want) > 0 && !s.timer:
+		s.ask(out, actJoin{s.want, s.parts})
+	}
+}
+
+// wind takes the session down: stop pulling, let what runs finish, give up the
+// consumer or the pin, finish.
+func (s *state) wind(out *plan) {
+	switch {
+	case s.pull == pullOn:
+		s.pull = pullStopping
+		out.do(actDrain{s.ending.unstarted})
+	case s.pull == pullStopping:
+	case s.request:
+		out.do(actCancel{})
+	case s.attached && s.ending.release && !s.released && !s.ending.bare:
+		s.released = true
+		s.ask(out, actRelease{created: s.created, final: true})
+	case s.attached && s.ending.unpin && !s.unpinned && !s.ending.bare:
+		s.unpinned = true
+		s.ask(out, actUnpin{})
+	default:
+		s.done = true
+		if s.attached {
+			out.do(actTell{tellRevoked{s.haveOf}})
+		}
+		out.do(actFinish{s.ending.err})
+	}
+}
+
+func (s *state) ask(out *plan, a action) {
+	s.request = true
+	out.do(a)
+}
+
+// leave forgets the consumer we were attached to.
+func (s *state) leave(out *plan) {
+	out.do(actTell{tellRevoked{s.haveOf}})
+	s.attached, s.gone, s.suspect = false, false, false
+	s.have, s.haveOf = nil, nil
+}
+
+// retry tries again after a while, which grows with every failure.
+func (s *state) retry(out *plan, first, most time.Duration) {
+	d := first
+	for range s.attempt {
+		if d = d * 3 / 2; d >= most {
+			d = most
+			break
+		}
+	}
+	s.attempt++
+	s.timer = true
+	out.do(actTimer{d})
+}
+
+// sameFilters compares what consumers are created with: order does not matter to
+// the server.
+func sameFilters(a, b []string) bool {
+	if slices.Equal(a, b) {
+		return true
+	}
+	if len(a) != len(b) {
+		return false
+	}
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(a, b)
+}
+
+var errNoConsumer = errors.New("the consumer was deleted while the group still exists")

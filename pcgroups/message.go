@@ -1,0 +1,172 @@
+package pcgroups
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ConsumerGroupMsg is what a handler gets: a JetStream message whose subject is
+// the one it was published with, without the partition number in front. Its
+// dynamic type is always *ConsumerGroupMsg, as in the oracle. It is safe for
+// use by several goroutines.
+type ConsumerGroupMsg struct {
+	delivery
+}
+
+// Msg is the short name of [ConsumerGroupMsg].
+type Msg = ConsumerGroupMsg
+
+var (
+	_ jetstream.Msg = (*ConsumerGroupMsg)(nil)
+	_ jetstream.Msg = (*delivery)(nil)
+)
+
+// Subject returns the subject the message was published with: the partition
+// number in front is removed.
+func (m *ConsumerGroupMsg) Subject() string { return StripPartition(m.Msg.Subject()) }
+
+// PartitionedSubject returns the subject as the consumer's stream carries it,
+// with the partition number in front.
+func (m *ConsumerGroupMsg) PartitionedSubject() string { return m.Msg.Subject() }
+
+// Partition returns the partition number in front of the subject, or -1 if what
+// stands there is not one.
+func (m *ConsumerGroupMsg) Partition() int {
+	token, _, _ := strings.Cut(m.Msg.Subject(), ".")
+	p, err := strconv.ParseUint(token, 10, 31)
+	if err != nil {
+		return -1
+	}
+	return int(p)
+}
+
+// Unwrap returns the message as the consumer's stream carries it: with the
+// partition number in its subject. Acknowledging it is the same as acknowledging
+// this one.
+func (m *ConsumerGroupMsg) Unwrap() jetstream.Msg { return &m.delivery }
+
+// delivery is one delivery of a message, and what the session knows of it. It
+// passes everything on and takes note of how the message is settled.
+type delivery struct {
+	jetstream.Msg
+
+	run      *runner      // nil outside of a session
+	deadline atomic.Int64 // when the server takes the message back, in Unix nanoseconds
+}
+
+// Ack acknowledges the message: it is done and the next one of its partition can
+// follow.
+func (d *delivery) Ack() error { return d.settle(d.Msg.Ack(), true) }
+
+// DoubleAck acknowledges the message and waits until the server has confirmed
+// it, or ctx ends.
+func (d *delivery) DoubleAck(ctx context.Context) error { return d.settle(d.Msg.DoubleAck(ctx), true) }
+
+// Nak asks the server to deliver the message again.
+func (d *delivery) Nak() error { return d.settle(d.Msg.Nak(), false) }
+
+// NakWithDelay asks the server to deliver the message again after a while.
+func (d *delivery) NakWithDelay(delay time.Duration) error {
+	return d.settle(d.Msg.NakWithDelay(delay), false)
+}
+
+// Term tells the server never to deliver the message again.
+func (d *delivery) Term() error { return d.settle(d.Msg.Term(), false) }
+
+// TermWithReason is Term with a reason for the server's advisory.
+func (d *delivery) TermWithReason(reason string) error {
+	return d.settle(d.Msg.TermWithReason(reason), false)
+}
+
+// InProgress tells the server that the message is being worked on, which gives
+// it a new ack deadline.
+func (d *delivery) InProgress() error {
+	err := d.Msg.InProgress()
+	if err == nil && d.run != nil {
+		d.run.extend(d)
+	}
+	return err
+}
+
+func (d *delivery) settle(err error, acked bool) error {
+	if err == nil && d.run != nil {
+		d.run.settled(d, acked)
+	}
+	return err
+}
+
+// HandlerFunc adapts a handler that returns an error. An error ends the session
+// with [ErrHandler] and leaves the message unacknowledged, so that it comes back
+// after its ack deadline; to have a message delivered again without ending the
+// session, Nak it and return nil. HandlerFunc does not acknowledge: that is the
+// handler's business (or [AutoAck]'s).
+//
+// The context ends at the message's ack deadline (which InProgress extends), when
+// the session gives up waiting for the handler, and when the connection closes;
+// an error returned after that does not end the session.
+func HandlerFunc(handle func(ctx context.Context, msg *Msg) error) func(jetstream.Msg) {
+	return handlerFunc(handle, false)
+}
+
+// AutoAck is [HandlerFunc] for handlers that leave acknowledging to it: a message
+// is acknowledged when the handler returns nil.
+func AutoAck(handle func(ctx context.Context, msg *Msg) error) func(jetstream.Msg) {
+	return handlerFunc(handle, true)
+}
+
+func handlerFunc(handle func(context.Context, *Msg) error, ack bool) func(jetstream.Msg) {
+	if handle == nil {
+		return nil // refused where the session is joined
+	}
+	return func(msg jetstream.Msg) {
+		m, ok := msg.(*Msg)
+		if !ok { // not ours: someone else's consumer with our handler
+			m = &Msg{delivery{Msg: msg}}
+		}
+		ctx, cancel := m.context()
+		defer cancel()
+		err := handle(ctx, m)
+		if err == nil && ack {
+			err = m.Ack()
+		}
+		if err != nil && ctx.Err() == nil && m.run != nil {
+			m.run.fail(err)
+		}
+	}
+}
+
+// context returns the context of one handler call.
+func (d *delivery) context() (context.Context, context.CancelFunc) {
+	if d.run == nil {
+		return context.WithCancel(context.Background())
+	}
+	ctx, cancel := context.WithCancelCause(d.run.ctx)
+	if d.run.ackWait <= 0 { // no acks, so no deadline
+		return ctx, func() { cancel(context.Canceled) }
+	}
+	var mu sync.Mutex // the timer may fire before it is assigned
+	var timer *time.Timer
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(time.Until(d.until()), func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if left := time.Until(d.until()); left > 0 { // extended meanwhile
+			timer.Reset(left)
+			return
+		}
+		cancel(context.DeadlineExceeded)
+	})
+	return ctx, func() {
+		cancel(context.Canceled)
+		timer.Stop()
+	}
+}
+
+func (d *delivery) until() time.Time { return time.Unix(0, d.deadline.Load()) }
