@@ -21,9 +21,11 @@ type (
 	}
 	// evGone means that the configuration was deleted or purged.
 	evGone struct{ revision uint64 }
-	// evWatching and evWatchLost say that changes are seen, or not any more.
-	evWatching  struct{}
-	evWatchLost struct{ err error }
+	// evWatching and evWatchFailed answer the request to watch for changes;
+	// evWatchLost says that a watch has ended by itself.
+	evWatching    struct{}
+	evWatchFailed struct{ err error }
+	evWatchLost   struct{ err error }
 
 	// evJoined means that we are attached to a consumer with these filters.
 	// found tells that it was there already, with settings that differ.
@@ -56,9 +58,8 @@ type (
 	evPullEnded   struct{ err error }
 	// evNotice is something that mends itself, to be told.
 	evNotice struct{ err error }
-	// evDrained means that the pull is stopped and what it started is settled or
-	// past its deadline. late: a handler is still running nevertheless, and
-	// evIdle will follow.
+	// evDrained means that the pull is stopped and what it started is over. late: a
+	// handler is still running past its ack deadline, and evIdle will follow.
 	evDrained struct{ late bool }
 	evIdle    struct{}
 	evPinned  struct{ pin string }
@@ -92,7 +93,7 @@ const (
 type action interface{}
 
 type (
-	// * evWatching, evWatchLost
+	// * evWatching, evWatchFailed
 	actWatch struct{}
 	// * evJoined, evJoinFailed
 	actJoin struct {
@@ -110,9 +111,16 @@ type (
 	// * evUnpinned
 	actUnpin struct{}
 
+	// actDrain stops the pull and waits for the handlers that run, each until its
+	// ack deadline; evDrained follows. With settle it also waits, as long, for
+	// messages whose handler returned without settling them.
+	actDrain struct {
+		unstarted intake
+		settle    bool
+	}
+
 	actCancel struct{}                      // ends the request under way early
 	actPull   struct{}                      // starts the pull
-	actDrain  struct{ unstarted intake }    // stops the pull; evDrained follows
 	actTimer  struct{ after time.Duration } // evTimer follows; replaces an earlier one
 	actReport struct{ err error }           // tells a fault that was absorbed
 	actTell   struct{ what any }            // tellAssigned, tellRevoked, tellPinned
@@ -124,4 +132,3 @@ type (
 	tellRevoked  struct{ partitions []int }
 	tellPinned   struct{ pin string }
 )
-

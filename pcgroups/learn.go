@@ -32,9 +32,11 @@ func (s *state) learn(ev event, out *plan) {
 
 	case evWatching:
 		s.request, s.watching, s.attempt = false, true, 0
+	case evWatchFailed:
+		s.request, s.suspect = false, true
+		s.fault(out, ev.err)
 	case evWatchLost:
-		s.request, s.watching = false, false
-		s.suspect = true
+		s.watching, s.suspect = false, true
 		s.fault(out, ev.err)
 
 	case evJoined:
@@ -76,7 +78,7 @@ func (s *state) learn(ev event, out *plan) {
 	case evPullEnded:
 		if s.pull == pullOn { // the client gave up; drain what it left behind
 			s.pull, s.suspect = pullStopping, true
-			out.do(actDrain{intakeDrop})
+			out.do(actDrain{unstarted: intakeDrop})
 			out.do(actReport{ev.err})
 		}
 	case evNotice:

@@ -126,7 +126,7 @@ func (l *loop) perform(a action) {
 		l.request(func(ctx context.Context) event {
 			stop, err := l.backend.watch(ctx, l.tell)
 			if err != nil {
-				return evWatchLost{err}
+				return evWatchFailed{err}
 			}
 			return watchStarted{stop}
 		})
@@ -158,7 +158,7 @@ func (l *loop) perform(a action) {
 	case actPull:
 		l.startPull()
 	case actDrain:
-		l.drain(a.unstarted)
+		l.drain(a)
 	case actTimer:
 		// Half to one and a half times as long, so that those who failed together
 		// do not try again together.

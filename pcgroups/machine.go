@@ -54,6 +54,7 @@ type state struct {
 
 	// What is in doubt or under way.
 	gone    bool // the consumer we are attached to is not there any more
+	stale   bool // what it had delivered was dropped: only a new one brings it back soon
 	suspect bool // look whether it is
 	request bool // one is under way
 	timer   bool // one is running
@@ -99,8 +100,8 @@ func (s *state) decide(out *plan) {
 		return // nothing before what was started is settled
 	case pullOn:
 		if s.gone || !sameFilters(s.have, s.want) {
-			s.pull = pullStopping
-			out.do(actDrain{intakeDrop})
+			s.pull, s.stale = pullStopping, true
+			out.do(actDrain{unstarted: intakeDrop, settle: !s.gone})
 			return
 		}
 	}
@@ -110,14 +111,15 @@ func (s *state) decide(out *plan) {
 	if s.gone && s.attached {
 		s.leave(out)
 	}
+	unfit := s.attached && (s.stale || !sameFilters(s.have, s.want))
 	switch {
-	case s.attached && !sameFilters(s.have, s.want) && !s.timer:
+	case unfit && !s.timer:
 		s.ask(out, actRelease{created: s.created})
 	case s.suspect && !s.timer:
 		s.ask(out, actLook{})
 	case !s.watching && !s.timer:
 		s.ask(out, actWatch{})
-	case s.attached && s.pull == pullOff && !s.busy:
+	case s.attached && !unfit && s.pull == pullOff && !s.busy:
 		s.pull = pullOn
 		out.do(actPull{})
 	case !s.attached && len(s.want) > 0 && !s.timer:
@@ -131,7 +133,7 @@ func (s *state) wind(out *plan) {
 	switch {
 	case s.pull == pullOn:
 		s.pull = pullStopping
-		out.do(actDrain{s.ending.unstarted})
+		out.do(actDrain{unstarted: s.ending.unstarted})
 	case s.pull == pullStopping:
 	case s.request:
 		out.do(actCancel{})
@@ -158,7 +160,7 @@ func (s *state) ask(out *plan, a action) {
 // leave forgets the consumer we were attached to.
 func (s *state) leave(out *plan) {
 	out.do(actTell{tellRevoked{s.haveOf}})
-	s.attached, s.gone, s.suspect = false, false, false
+	s.attached, s.gone, s.stale, s.suspect = false, false, false, false
 	s.have, s.haveOf = nil, nil
 }
 

@@ -118,18 +118,18 @@ func (l *loop) startPull() {
 
 var errPullClosed = errors.New("the client stopped pulling")
 
-// drain stops the pull and tells when what it started is settled.
-func (l *loop) drain(unstarted intake) {
+// drain stops the pull and tells when what it started is over.
+func (l *loop) drain(a actDrain) {
 	l.session.update(func(s *Status) { s.Consuming, s.Pinned = false, false })
 	r := l.runner
-	r.intake.Store(int32(unstarted))
+	r.intake.Store(int32(a.unstarted))
 	stopped := neverStarted
 	if l.puller != nil {
 		stopped = l.puller.closed()
-		l.puller.stop(unstarted != intakeDrop)
+		l.puller.stop(a.unstarted != intakeDrop)
 	}
 	l.tasks.Go(func() {
-		late := r.waitSettled(stopped)
+		late := r.waitOver(stopped, a.settle)
 		if late {
 			r.cancel(ErrHandlerTimeout)
 		}

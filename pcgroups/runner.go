@@ -177,10 +177,11 @@ func (r *runner) lastAcked() string {
 	return r.acked
 }
 
-// waitSettled returns when the pull has stopped, no handler runs and every
-// started message is settled or past its ack deadline, when the server gives it
-// to whoever asks. late tells that a handler was still running then.
-func (r *runner) waitSettled(stopped <-chan struct{}) (late bool) {
+// waitOver returns when the pull has stopped and no handler runs; with settle,
+// also not before every started message is settled or past its ack deadline, when
+// the server gives it to whoever asks. late tells that a handler is still running
+// though all deadlines are past.
+func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late bool) {
 	for {
 		r.mu.Lock()
 		now, latest := time.Now().UnixNano(), int64(0)
@@ -191,17 +192,17 @@ func (r *runner) waitSettled(stopped <-chan struct{}) (late bool) {
 		changed := r.wait()
 		r.mu.Unlock()
 
-		overdue := latest <= now && r.ackWait > 0
+		expired := latest <= now
 		switch {
-		case running && overdue:
+		case running && expired && r.ackWait > 0:
 			return true
-		case !running && latest <= now:
+		case !running && (expired || !settle):
 			select {
 			case <-stopped:
 				return false
 			case <-changed: // a message that could not be given back was started
 			}
-		case overdue || r.ackWait <= 0:
+		case r.ackWait <= 0:
 			<-changed
 		default:
 			t := time.NewTimer(time.Duration(latest - now))

@@ -12,7 +12,8 @@ import (
 
 // CreateStatic creates a static group on a stream whose subjects already carry
 // the partition number as their first token, put there by the stream's own
-// subject transform (see [PartitioningTransformDestination]).
+// subject transform (see [PartitioningTransformDestination] and
+// [CheckStaticStream]).
 //
 // maxNumMembers is the number of partitions, from 1 to 2³¹−1. filters are
 // subject filters without the partition token, none for all subjects. The
