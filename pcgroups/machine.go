@@ -62,8 +62,9 @@ type state struct {
 	joined  bool // we were attached once
 
 	ending   *ending
-	released bool
-	unpinned bool
+	winding  bool // no request from before the ending is under way
+	released bool // asked for
+	unpinned bool // asked for
 	done     bool
 }
 
@@ -136,12 +137,16 @@ func (s *state) wind(out *plan) {
 		out.do(actDrain{unstarted: s.ending.unstarted})
 	case s.pull == pullStopping:
 	case s.request:
-		out.do(actCancel{})
+		// What was asked before is of no use any more; what follows below is.
+		if !s.winding {
+			s.winding = true
+			out.do(actCancel{})
+		}
 	case s.attached && s.ending.release && !s.released && !s.ending.bare:
-		s.released = true
+		s.winding, s.released = true, true
 		s.ask(out, actRelease{created: s.created, final: true})
 	case s.attached && s.ending.unpin && !s.unpinned && !s.ending.bare:
-		s.unpinned = true
+		s.winding, s.unpinned = true, true
 		s.ask(out, actUnpin{})
 	default:
 		s.done = true

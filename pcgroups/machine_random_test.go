@@ -80,6 +80,15 @@ func (w *world) watch(a action) {
 			w.t.Fatal("drain without a pull")
 		}
 		w.pulling, w.draining = false, true
+	case actCancel:
+		switch r := w.request.(type) {
+		case actUnpin:
+			w.t.Fatal("giving up the pin is cut short")
+		case actRelease:
+			if r.final {
+				w.t.Fatal("deleting the durable is cut short")
+			}
+		}
 	case actTimer:
 		w.timer = true
 	case actTell:
@@ -206,6 +215,9 @@ func (w *world) answer(outcome int) {
 // settle lets everything under way go well until nothing is.
 func (w *world) settle() {
 	for i := 0; i < 100 && !w.finished; i++ {
+		if !w.pulling {
+			w.step(evPullEnded{errBoom}) // late news of a pull that was stopped
+		}
 		switch {
 		case w.request != nil:
 			w.answer(9)

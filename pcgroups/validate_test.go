@@ -88,24 +88,24 @@ func twinValidateMembership(n uint, members []string, mappings []oracle.MemberMa
 	return nil
 }
 
-// oracleAccepts runs a create of the oracle without a connection: it validates
-// before it uses one, so it gets as far as a nil dereference exactly with the
-// configurations that it accepts.
-func oracleAccepts(create func() error) (ok bool) {
+// getsPastValidation runs a create without a connection. Ours and the oracle's
+// validate before they use it, so they get as far as a nil dereference exactly
+// with the configurations that they accept.
+func getsPastValidation(create func() error) (ok bool) {
 	defer func() { ok = recover() != nil }()
 	_ = create()
 	return false
 }
 
 func oracleAcceptsStatic(c oracle.StaticConsumerGroupConfig) bool {
-	return oracleAccepts(func() error {
+	return getsPastValidation(func() error {
 		_, err := oracle.CreateStatic(context.Background(), nil, "S", "g", c.MaxMembers, c.Filters, c.Members, c.MemberMappings)
 		return err
 	})
 }
 
 func oracleAcceptsElastic(c oracle.ElasticConsumerGroupConfig) bool {
-	return oracleAccepts(func() error {
+	return getsPastValidation(func() error {
 		_, err := oracle.CreateElastic(context.Background(), nil, "S", "g", c.MaxMembers, c.PartitioningFilters, c.MaxBufferedMsgs, c.MaxBufferedBytes)
 		return err
 	})
