@@ -3,7 +3,6 @@ package pcgroups_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -227,5 +226,44 @@ func atOnce(n int, f func(i int) error) []error {
 	return errs
 }
 
-var _ = context.Background
-var _ = fmt.Sprint
+// meddled is a client of which some calls go wrong, or not alone: a function
+// that is set is called in place of the client's own.
+type meddled struct {
+	jetstream.JetStream
+	createStream   func(context.Context, jetstream.StreamConfig) (jetstream.Stream, error)
+	deleteConsumer func(ctx context.Context, stream, consumer string) error
+	// beforeUpdate is called between the reading and the writing of a key.
+	beforeUpdate func()
+}
+
+func (m *meddled) CreateStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
+	if m.createStream == nil {
+		return m.JetStream.CreateStream(ctx, c)
+	}
+	return m.createStream(ctx, c)
+}
+
+func (m *meddled) DeleteConsumer(ctx context.Context, stream, consumer string) error {
+	if m.deleteConsumer == nil {
+		return m.JetStream.DeleteConsumer(ctx, stream, consumer)
+	}
+	return m.deleteConsumer(ctx, stream, consumer)
+}
+
+func (m *meddled) KeyValue(ctx context.Context, bucket string) (jetstream.KeyValue, error) {
+	kv, err := m.JetStream.KeyValue(ctx, bucket)
+	if err != nil || m.beforeUpdate == nil {
+		return kv, err
+	}
+	return &meddledBucket{kv, m.beforeUpdate}, nil
+}
+
+type meddledBucket struct {
+	jetstream.KeyValue
+	before func()
+}
+
+func (b *meddledBucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	b.before()
+	return b.KeyValue.Update(ctx, key, value, revision)
+}

@@ -122,7 +122,7 @@ func (b *natsBackend) prepare(ctx context.Context, handle func(jetstream.Msg)) (
 	if handle == nil {
 		return nil, badField("handler", "a message handler must be given")
 	}
-	if err := checkNames(b.stream, b.group); err != nil {
+	if err := checkNames(b.fl, b.stream, b.group); err != nil {
 		return nil, err
 	}
 	if err := checkMember(b.fl, b.group, b.member); err != nil {

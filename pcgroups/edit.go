@@ -3,6 +3,8 @@ package pcgroups
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"strings"
 )
 
@@ -64,8 +66,10 @@ type field struct {
 // topLevel splits a JSON object into its fields in the order they stand.
 func topLevel(value []byte) ([]field, error) {
 	d := json.NewDecoder(bytes.NewReader(value))
-	if _, err := d.Token(); err != nil {
+	if open, err := d.Token(); err != nil {
 		return nil, err
+	} else if open != json.Delim('{') {
+		return nil, errNoObject
 	}
 	var fields []field
 	for d.More() {
@@ -80,5 +84,13 @@ func topLevel(value []byte) ([]field, error) {
 		}
 		fields = append(fields, field{name, raw})
 	}
+	if _, err := d.Token(); err != nil { // the closing brace
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errNoObject
+	}
 	return fields, nil
 }
+
+var errNoObject = errors.New("not one JSON object")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -42,7 +44,7 @@ func CreateElastic(ctx context.Context, js jetstream.JetStream, streamName strin
 }
 
 func createElastic(ctx context.Context, js jetstream.JetStream, stream, group string, c *ElasticConsumerGroupConfig, o createOptions) (*ElasticConsumerGroupConfig, error) {
-	if err := checkNames(stream, group); err != nil {
+	if err := checkNames(elasticFlavour, stream, group); err != nil {
 		return nil, err
 	}
 	if err := validateNewElastic(elasticFlavour, group, c); err != nil {
@@ -81,10 +83,10 @@ func createElastic(ctx context.Context, js jetstream.JetStream, stream, group st
 		return stored, err
 	}
 	if _, err := js.CreateStream(ctx, deriveGroupStream(stream, group, stored, sc)); err != nil {
-		if !created {
+		err = fmt.Errorf("create the work-queue stream %s: %w", ComposeGroupStreamName(stream, group), err)
+		if err := s.rollBack(ctx, stream, group, stored, created, err); err != nil {
 			return nil, err
 		}
-		return nil, s.rollBack(ctx, js, stream, group, stored, err)
 	}
 	return stored, nil
 }
@@ -116,21 +118,29 @@ func (s *store) claimElastic(ctx context.Context, stream, group string, c *Elast
 	}
 }
 
-// rollBack undoes the configuration after its stream could not be created. It
-// looks first, as a request that timed out may have been carried out, and it
-// leaves a configuration that someone else changed meanwhile.
-func (s *store) rollBack(ctx context.Context, js jetstream.JetStream, stream, group string, c *ElasticConsumerGroupConfig, cause error) error {
-	ctx, cancel := call(context.WithoutCancel(ctx), js)
-	defer cancel()
-	state, err := inspectGroupStream(ctx, js, stream, group, c)
+// rollBack undoes the configuration, if it was created just now, after its
+// stream could not be. It looks first, as a request that timed out may have been
+// carried out: then there is no error. A configuration that someone else changed
+// meanwhile is left.
+func (s *store) rollBack(ctx context.Context, stream, group string, c *ElasticConsumerGroupConfig, created bool, cause error) error {
+	if ctx.Err() != nil {
+		// The caller gave up and should not wait for long, but get a last try.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+	}
+	state, err := inspectGroupStream(ctx, s.js, stream, group, c)
 	if err == nil && state == streamOurs {
 		return nil // another creator of the same group made it, or we did
 	}
 	if err == nil && state == streamForeign {
 		cause = foreignStream(stream, group)
 	}
+	if !created {
+		return cause
+	}
 	if err := s.delete(ctx, stream, group, c.revision); err != nil {
-		return errors.Join(cause, because(ErrConflict, err, "the configuration was left in place: create the group again, or delete it"))
+		return errors.Join(cause, fmt.Errorf("the configuration was left in place, so create the group again, or delete it: %w", err))
 	}
 	return cause
 }
@@ -139,12 +149,16 @@ func (s *store) rollBack(ctx context.Context, js jetstream.JetStream, stream, gr
 // [ErrGroupNotFound], [ErrInvalidConfig], [ErrLegacyConfig]
 // (oracle: GetElasticConsumerGroupConfig).
 func GetElasticConsumerGroupConfig(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string) (*ElasticConsumerGroupConfig, error) {
-	s, err := openStore(ctx, js, elasticFlavour)
-	var c *ElasticConsumerGroupConfig
-	if err == nil {
-		c, err = s.getElastic(ctx, streamName, consumerGroupName)
-	}
+	c, err := readElastic(ctx, js, streamName, consumerGroupName)
 	return c, failed("get elastic group", streamName, consumerGroupName, "", err)
+}
+
+func readElastic(ctx context.Context, js jetstream.JetStream, stream, group string) (*ElasticConsumerGroupConfig, error) {
+	s, err := openStore(ctx, js, elasticFlavour)
+	if err != nil {
+		return nil, err
+	}
+	return s.getElastic(ctx, stream, group)
 }
 
 func (s *store) getElastic(ctx context.Context, stream, group string) (*ElasticConsumerGroupConfig, error) {
@@ -210,11 +224,11 @@ func ListElasticConsumerGroups(ctx context.Context, js jetstream.JetStream, stre
 // ListElasticActiveMembers returns the members that have a consumer, in the
 // order of the configuration (oracle: ListElasticActiveMembers).
 func ListElasticActiveMembers(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string) ([]string, error) {
-	c, err := GetElasticConsumerGroupConfig(ctx, js, streamName, consumerGroupName)
-	if err != nil {
-		return nil, err
+	c, err := readElastic(ctx, js, streamName, consumerGroupName)
+	var active []string
+	if err == nil {
+		active, err = activeMembers(ctx, js, elasticFlavour, streamName, consumerGroupName, memberNames(c.Members, c.MemberMappings))
 	}
-	active, err := activeMembers(ctx, js, elasticFlavour, streamName, consumerGroupName, memberNames(c.Members, c.MemberMappings))
 	return active, failed("list active members of elastic group", streamName, consumerGroupName, "", err)
 }
 
@@ -230,11 +244,11 @@ func ElasticMemberStepDown(ctx context.Context, js jetstream.JetStream, streamNa
 // whether this member has a consumer (oracle: ElasticIsInMembershipAndActive,
 // whose second answer is about any member).
 func ElasticIsInMembershipAndActive(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, memberName string) (bool, bool, error) {
-	c, err := GetElasticConsumerGroupConfig(ctx, js, streamName, consumerGroupName)
-	if err != nil {
-		return false, false, err
+	c, err := readElastic(ctx, js, streamName, consumerGroupName)
+	var active []string
+	if err == nil {
+		active, err = activeMembers(ctx, js, elasticFlavour, streamName, consumerGroupName, []string{memberName})
 	}
-	active, err := activeMembers(ctx, js, elasticFlavour, streamName, consumerGroupName, []string{memberName})
 	if err != nil {
 		return false, false, failed("look for member", streamName, consumerGroupName, memberName, err)
 	}

@@ -1,6 +1,6 @@
 package pcgroups
 
-import "encoding/json"
+import "slices"
 
 // flavour is everything in which static and elastic groups differ. The code
 // that administers and consumes them is one and the same; it asks a flavour.
@@ -57,7 +57,7 @@ var staticFlavour = &flavour{
 			return view{}, err
 		}
 		return view{
-			shape:      shapeOf(c), // all of it
+			shape:      staticShape(*c),
 			member:     c.IsInMembership(member),
 			filters:    StaticGetPartitionFilters(*c, member),
 			partitions: partitionsOf(c.MaxMembers, c.Members, c.MemberMappings, member),
@@ -77,19 +77,8 @@ var elasticFlavour = &flavour{
 		if err != nil {
 			return view{}, err
 		}
-		fixed := *c
-		fixed.Members, fixed.MemberMappings = nil, nil
-		if len(fixed.PartitioningFilters) == 0 {
-			fixed.PartitioningFilters = nil
-		}
-		fixed.PartitioningFilters = append([]PartitioningFilter(nil), fixed.PartitioningFilters...)
-		for i, f := range fixed.PartitioningFilters {
-			if len(f.PartitioningWildcards) == 0 {
-				fixed.PartitioningFilters[i].PartitioningWildcards = nil
-			}
-		}
 		return view{
-			shape:      shapeOf(&fixed),
+			shape:      elasticShape(*c),
 			member:     c.IsInMembership(member),
 			filters:    ElasticGetPartitionFilters(*c, member),
 			partitions: partitionsOf(c.MaxMembers, c.Members, c.MemberMappings, member),
@@ -97,9 +86,31 @@ var elasticFlavour = &flavour{
 	},
 }
 
-// shapeOf turns a configuration into a comparable value. Marshalling these
-// types can not fail: they hold only strings, integers and slices of them.
-func shapeOf(config any) string {
-	b, _ := json.Marshal(config)
-	return string(b)
+// A shape is a configuration's encoding with nil and empty made the same, for
+// what would otherwise look like a change.
+
+// staticShape is all of a static configuration, order included.
+func staticShape(c StaticConsumerGroupConfig) string {
+	c.MemberMappings = slices.Clone(c.MemberMappings)
+	for i := range c.MemberMappings {
+		c.MemberMappings[i].Partitions = emptyIsNil(c.MemberMappings[i].Partitions)
+	}
+	return string(marshal(c)) // empty lists are omitted
+}
+
+// elasticShape is the part of an elastic configuration that does not change.
+func elasticShape(c ElasticConsumerGroupConfig) string {
+	c.Members, c.MemberMappings = nil, nil
+	c.PartitioningFilters = slices.Clone(emptyIsNil(c.PartitioningFilters))
+	for i := range c.PartitioningFilters {
+		c.PartitioningFilters[i].PartitioningWildcards = emptyIsNil(c.PartitioningFilters[i].PartitioningWildcards)
+	}
+	return string(marshal(c))
+}
+
+func emptyIsNil[S ~[]E, E any](s S) S {
+	if len(s) == 0 {
+		return nil
+	}
+	return s
 }

@@ -68,7 +68,7 @@ func activeMembers(ctx context.Context, js jetstream.JetStream, fl *flavour, str
 	defer cancel()
 	consumers, err := listConsumers(ctx, js, fl.groupStream(stream, group))
 	if err != nil {
-		return nil, err
+		return nil, groupStreamError(fl, stream, group, err)
 	}
 	up := make(map[string]bool, len(consumers))
 	for _, info := range consumers {
@@ -85,11 +85,11 @@ func activeMembers(ctx context.Context, js jetstream.JetStream, fl *flavour, str
 func stepDown(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, group, member string) error {
 	ctx, cancel := call(ctx, js)
 	defer cancel()
-	err := unpin(ctx, js, fl, stream, group, member)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+	err := groupStreamError(fl, stream, group, unpin(ctx, js, fl, stream, group, member))
+	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrInvalidConsumerName) {
 		err = because(ErrMemberNotInGroup, err, "the member has no running instance, or its name is misspelt")
 	}
-	return failed("step down "+fl.kind+" member of", stream, group, member, err)
+	return failed("step down in "+fl.kind+" group", stream, group, member, err)
 }
 
 func unpin(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, group, member string) error {
@@ -103,12 +103,31 @@ func unpin(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, gro
 // deleteConsumer deletes a consumer that may be gone already, with or without
 // its stream.
 func deleteConsumer(ctx context.Context, js jetstream.JetStream, stream, name string) error {
-	err := js.DeleteConsumer(ctx, stream, name)
-	switch {
-	case err == nil, errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
-		return nil
-	case errors.Is(err, jetstream.ErrInvalidConsumerName):
-		return nil // it never could exist
+	if err := js.DeleteConsumer(ctx, stream, name); err != nil && !isGone(err) {
+		return fmt.Errorf("delete consumer %s of %s: %w", name, stream, err)
 	}
-	return fmt.Errorf("delete consumer %s of %s: %w", name, stream, err)
+	return nil
+}
+
+// isGone tells whether a consumer or its stream does not exist, or never could.
+func isGone(err error) bool {
+	for _, gone := range []error{
+		jetstream.ErrConsumerNotFound, jetstream.ErrInvalidConsumerName,
+		jetstream.ErrStreamNotFound, jetstream.ErrInvalidStreamName, jetstream.ErrStreamNameRequired,
+	} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return false
+}
+
+// groupStreamError tells, if the stream that holds the group's consumers is
+// missing and is not the origin, which one that is and how to get it back.
+func groupStreamError(fl *flavour, stream, group string, err error) error {
+	name := fl.groupStream(stream, group)
+	if name == stream || !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return err
+	}
+	return because(ErrStreamNotFound, err, "the group's work-queue stream "+name+" is missing: check the names, or create the group again")
 }

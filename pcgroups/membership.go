@@ -19,8 +19,8 @@ import (
 // (oracle: AddMembers).
 func AddMembers(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, memberNamesToAdd []string, opts ...WriteOption) ([]string, error) {
 	add := withoutEmpty(sortedSet(memberNamesToAdd))
-	err := checkMembers(elasticFlavour, consumerGroupName, add)
-	if len(memberNamesToAdd) == 0 {
+	err := checkMembership(streamName, consumerGroupName, add, nil)
+	if err == nil && len(memberNamesToAdd) == 0 {
 		err = badField("members", "name at least one member to add")
 	}
 	return changeMembers(ctx, js, "add members to", streamName, consumerGroupName, err, true, opts, func(have []string) []string {
@@ -52,7 +52,7 @@ func DeleteMembers(ctx context.Context, js jetstream.JetStream, streamName strin
 // Errors: also those of [AddMembers], but for a group with mappings.
 func SetMembers(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, members []string, opts ...WriteOption) ([]string, error) {
 	want := withoutEmpty(sortedSet(members))
-	err := checkMembers(elasticFlavour, consumerGroupName, want)
+	err := checkMembership(streamName, consumerGroupName, want, nil)
 	return changeMembers(ctx, js, "set members of", streamName, consumerGroupName, err, false, opts, func([]string) []string {
 		return want
 	})
@@ -66,8 +66,8 @@ func SetMembers(ctx context.Context, js jetstream.JetStream, streamName string, 
 // Errors: also [ErrGroupNotFound], [ErrInvalidConfig], [ErrLegacyConfig]
 // (oracle: SetMemberMappings, which overwrites whatever is there).
 func SetMemberMappings(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, memberMappings []MemberMapping, opts ...WriteOption) error {
-	err := checkNewMembers(elasticFlavour, consumerGroupName, nil, memberMappings)
-	if len(memberMappings) == 0 {
+	err := checkMembership(streamName, consumerGroupName, nil, memberMappings)
+	if err == nil && len(memberMappings) == 0 {
 		err = badField("member_mappings", "map at least one member")
 	}
 	_, err = changeMembership(ctx, js, streamName, consumerGroupName, err, false, opts, func(c *ElasticConsumerGroupConfig) error {
@@ -97,6 +97,14 @@ func ClearMembership(ctx context.Context, js jetstream.JetStream, streamName str
 		return nil
 	})
 	return failed("clear membership of", streamName, consumerGroupName, "", err)
+}
+
+// checkMembership refuses a membership that no member could ever consume by.
+func checkMembership(stream, group string, members []string, mappings []MemberMapping) error {
+	if err := checkNames(elasticFlavour, stream, group); err != nil {
+		return err
+	}
+	return checkNewMembers(elasticFlavour, group, members, mappings)
 }
 
 // changeMembers changes the list of members. A commutative change is repeated

@@ -39,14 +39,14 @@ func ComposeGroupStreamName(stream, group string) string { return stream + "-" +
 
 // checkNames refuses names that no server would ever accept in the places where
 // the protocol puts them, so that the reason is told before anything is written.
-func checkNames(stream, group string) error {
+func checkNames(fl *flavour, stream, group string) error {
 	if err := checkKeyToken("stream", stream); err != nil {
 		return err
 	}
 	if err := checkKeyToken("group", group); err != nil {
 		return err
 	}
-	return checkLength("group", "stream and group name joined by a dash", ComposeGroupStreamName(stream, group))
+	return checkLength("group", "stream and group name joined by a dash", fl.groupStream(stream, group))
 }
 
 // checkMember refuses member names that can not be part of a consumer's name.

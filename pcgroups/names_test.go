@@ -99,7 +99,7 @@ func TestGoodNamesAreAccepted(t *testing.T) {
 		{strings.Repeat("s", 100), strings.Repeat("g", 154), strings.Repeat("m", 100)},
 		{"S", "g", strings.Repeat("m", 253)},
 	} {
-		if err := errors.Join(checkNames(c[0], c[1]), checkMember(elasticFlavour, c[1], c[2]), checkMember(staticFlavour, c[1], c[2])); err != nil {
+		if err := errors.Join(checkNames(elasticFlavour, c[0], c[1]), checkMember(elasticFlavour, c[1], c[2]), checkMember(staticFlavour, c[1], c[2])); err != nil {
 			t.Errorf("%q: %v", c, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -14,12 +15,18 @@ const (
 	levelWholeSubject = 2 // {{Partition(n)}} without wildcards: nats-server 2.12
 )
 
+// levelPatience is how long to wait for the account's level: a server answers
+// at once, or, when permissions keep the question from it, never.
+const levelPatience = 2 * time.Second
+
 // requireLevel refuses what the account's JetStream can not do. The level is
 // the one of the servers that hold the streams, which a leaf node's or a
 // domain's client is not connected to. Where the account may not ask, the server's
 // own refusal has to do.
 func requireLevel(ctx context.Context, js jetstream.JetStream, need int, what, version string) error {
-	info, err := js.AccountInfo(ctx)
+	ask, cancel := context.WithTimeout(ctx, levelPatience)
+	defer cancel()
+	info, err := js.AccountInfo(ask)
 	if err != nil {
 		if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 			return err
@@ -57,7 +64,7 @@ const (
 func inspectGroupStream(ctx context.Context, js jetstream.JetStream, stream, group string, c *ElasticConsumerGroupConfig) (groupStreamState, error) {
 	s, err := js.Stream(ctx, ComposeGroupStreamName(stream, group))
 	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrInvalidStreamName):
+	case isGone(err):
 		return streamMissing, nil
 	case err != nil:
 		return streamMissing, err

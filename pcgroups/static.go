@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -37,7 +38,7 @@ func createStatic(ctx context.Context, js jetstream.JetStream, stream, group str
 	if o.membership {
 		return nil, badField("members", "give a static group's members as arguments, not as options")
 	}
-	if err := checkNames(stream, group); err != nil {
+	if err := checkNames(staticFlavour, stream, group); err != nil {
 		return nil, err
 	}
 	if err := validateNewStatic(staticFlavour, group, c); err != nil {
@@ -87,12 +88,16 @@ func createStatic(ctx context.Context, js jetstream.JetStream, stream, group str
 // [ErrGroupNotFound], [ErrInvalidConfig], [ErrLegacyConfig]
 // (oracle: GetStaticConsumerGroupConfig).
 func GetStaticConsumerGroupConfig(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string) (*StaticConsumerGroupConfig, error) {
-	s, err := openStore(ctx, js, staticFlavour)
-	var c *StaticConsumerGroupConfig
-	if err == nil {
-		c, err = s.getStatic(ctx, streamName, consumerGroupName)
-	}
+	c, err := readStatic(ctx, js, streamName, consumerGroupName)
 	return c, failed("get static group", streamName, consumerGroupName, "", err)
+}
+
+func readStatic(ctx context.Context, js jetstream.JetStream, stream, group string) (*StaticConsumerGroupConfig, error) {
+	s, err := openStore(ctx, js, staticFlavour)
+	if err != nil {
+		return nil, err
+	}
+	return s.getStatic(ctx, stream, group)
 }
 
 func (s *store) getStatic(ctx context.Context, stream, group string) (*StaticConsumerGroupConfig, error) {
@@ -146,20 +151,36 @@ func deleteStatic(ctx context.Context, js jetstream.JetStream, stream, group str
 	}
 	var errs []error
 	for _, m := range memberNames(c.Members, c.MemberMappings) {
-		errs = append(errs, deleteConsumer(ctx, js, stream, ComposeStaticConsumerName(group, m)))
+		errs = append(errs, deleteDurable(ctx, js, stream, ComposeStaticConsumerName(group, m)))
 	}
 	return errors.Join(errs...)
 }
 
+// deleteDurable deletes the consumer of a static member, but not another kind
+// of consumer that has its name.
+func deleteDurable(ctx context.Context, js jetstream.JetStream, stream, name string) error {
+	c, err := js.Consumer(ctx, stream, name)
+	switch {
+	case isGone(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("delete consumer %s of %s: %w", name, stream, err)
+	}
+	if config := c.CachedInfo().Config; config.Durable == "" || config.PriorityPolicy != jetstream.PriorityPolicyPinned {
+		return nil
+	}
+	return deleteConsumer(ctx, js, stream, name)
+}
+
 // sweepStatic removes the consumers of a group whose members are not known any
-// more: pinned PCG consumers named <group>-… that belong to no other group.
+// more: pinned PCG durables named <group>-… that belong to no other group.
 func (s *store) sweepStatic(ctx context.Context, stream, group string) error {
-	claimed, err := s.claimedConsumers(ctx, stream, group)
+	claimed, unreadable, err := s.claimedConsumers(ctx, stream, group)
 	if err != nil {
 		return err
 	}
 	consumers, err := listConsumers(ctx, s.js, stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
+	if isGone(err) {
 		return nil
 	}
 	if err != nil {
@@ -167,44 +188,50 @@ func (s *store) sweepStatic(ctx context.Context, stream, group string) error {
 	}
 	var errs []error
 	for _, c := range consumers {
-		if strings.HasPrefix(c.Name, group+"-") && claimed[c.Name] == "" && slices.Contains(c.Config.PriorityGroups, PriorityGroup) {
+		others := claimed[c.Name] != "" || slices.ContainsFunc(unreadable, func(g string) bool { return strings.HasPrefix(c.Name, g+"-") })
+		if strings.HasPrefix(c.Name, group+"-") && !others && c.Config.Durable != "" && slices.Contains(c.Config.PriorityGroups, PriorityGroup) {
 			errs = append(errs, deleteConsumer(ctx, s.js, stream, c.Name))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// claimedConsumers maps the consumer names of the stream's other static groups
-// to the group that claims them.
-func (s *store) claimedConsumers(ctx context.Context, stream, except string) (map[string]string, error) {
+// claimedConsumers maps the names of consumers to the group that claims them,
+// for those of the stream's other static groups that can have one in common with
+// this group. What an unreadable one claims can not be told.
+func (s *store) claimedConsumers(ctx context.Context, stream, group string) (claimed map[string]string, unreadable []string, err error) {
 	groups, err := s.list(ctx, stream)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	claimed := make(map[string]string)
+	claimed = make(map[string]string)
 	for _, g := range groups {
-		if g == except {
+		if g == group || !strings.HasPrefix(g+"-", group+"-") && !strings.HasPrefix(group+"-", g+"-") {
 			continue
 		}
 		e, err := s.get(ctx, stream, g)
-		if err != nil && !errors.Is(err, ErrGroupNotFound) {
-			return nil, err
-		}
-		var c StaticConsumerGroupConfig
-		if err != nil || json.Unmarshal(e.value, &c) != nil {
+		if errors.Is(err, ErrGroupNotFound) {
 			continue
 		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, err := decodeStatic(e.value); err != nil {
+			unreadable = append(unreadable, g)
+		}
+		var c StaticConsumerGroupConfig
+		_ = json.Unmarshal(e.value, &c) // as much of it as can be read
 		for _, m := range memberNames(c.Members, c.MemberMappings) {
 			claimed[ComposeStaticConsumerName(g, m)] = g
 		}
 	}
-	return claimed, nil
+	return claimed, unreadable, nil
 }
 
 // checkNoSharedConsumer refuses a group one of whose members would use the same
 // consumer as a member of another group: x with y-z, and x-y with z.
 func (s *store) checkNoSharedConsumer(ctx context.Context, stream, group string, members []string) error {
-	claimed, err := s.claimedConsumers(ctx, stream, group)
+	claimed, _, err := s.claimedConsumers(ctx, stream, group)
 	if err != nil {
 		return err
 	}
@@ -227,11 +254,11 @@ func ListStaticConsumerGroups(ctx context.Context, js jetstream.JetStream, strea
 // consume: its consumer has a waiting pull request. The order is that of the
 // configuration (oracle: ListStaticActiveMembers).
 func ListStaticActiveMembers(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string) ([]string, error) {
-	c, err := GetStaticConsumerGroupConfig(ctx, js, streamName, consumerGroupName)
-	if err != nil {
-		return nil, err
+	c, err := readStatic(ctx, js, streamName, consumerGroupName)
+	var active []string
+	if err == nil {
+		active, err = activeMembers(ctx, js, staticFlavour, streamName, consumerGroupName, memberNames(c.Members, c.MemberMappings))
 	}
-	active, err := activeMembers(ctx, js, staticFlavour, streamName, consumerGroupName, memberNames(c.Members, c.MemberMappings))
 	return active, failed("list active members of static group", streamName, consumerGroupName, "", err)
 }
 

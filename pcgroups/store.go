@@ -3,6 +3,7 @@ package pcgroups
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -52,7 +53,7 @@ func createStore(ctx context.Context, js jetstream.JetStream, fl *flavour, repli
 			return &store{fl: fl, js: js, kv: kv}, nil
 		}
 		if !errors.Is(err, jetstream.ErrBucketExists) || attempt == maxAttempts {
-			return nil, err
+			return nil, fmt.Errorf("create the bucket %s: %w", fl.bucket, err)
 		}
 	}
 }
@@ -60,8 +61,27 @@ func createStore(ctx context.Context, js jetstream.JetStream, fl *flavour, repli
 // maxAttempts bounds loops that can only repeat when someone else interferes.
 const maxAttempts = 10
 
+// answered repeats a request to the bucket while nobody answers it. In a
+// cluster a bucket that was created a moment ago can be seen by others before the
+// servers that hold it listen. (Without JetStream it could not be opened.)
+func answered(ctx context.Context, request func() error) error {
+	for attempt := 1; ; attempt++ {
+		err := request()
+		if !errors.Is(err, nats.ErrNoResponders) || attempt == 2*maxAttempts {
+			return err
+		}
+		if jitter(ctx, time.Duration(attempt)*20*time.Millisecond) != nil {
+			return err
+		}
+	}
+}
+
 func (s *store) get(ctx context.Context, stream, group string) (entry, error) {
-	e, err := s.kv.Get(ctx, ComposeKey(stream, group))
+	var e jetstream.KeyValueEntry
+	err := answered(ctx, func() (err error) {
+		e, err = s.kv.Get(ctx, ComposeKey(stream, group))
+		return err
+	})
 	switch {
 	case err == nil:
 		return entry{value: e.Value(), revision: e.Revision()}, nil
@@ -73,7 +93,10 @@ func (s *store) get(ctx context.Context, stream, group string) (entry, error) {
 
 // create writes a configuration that must not exist yet.
 func (s *store) create(ctx context.Context, stream, group string, value []byte) (revision uint64, err error) {
-	revision, err = s.kv.Create(ctx, ComposeKey(stream, group), value)
+	err = answered(ctx, func() (err error) {
+		revision, err = s.kv.Create(ctx, ComposeKey(stream, group), value)
+		return err
+	})
 	if errors.Is(err, jetstream.ErrKeyExists) {
 		return 0, because(ErrConflict, err, "another program created the group at the same moment; try again")
 	}
@@ -102,12 +125,15 @@ func conflict(err error) error {
 	return err
 }
 
-// list returns the names of the groups on a stream.
+// list returns the names of the groups on a stream, whatever they are.
 func (s *store) list(ctx context.Context, stream string) ([]string, error) {
-	if checkKeyToken("stream", stream) != nil {
-		return nil, nil // a stream of that name can have no group
+	if strings.ContainsAny(stream, ".*>") {
+		return nil, nil // it would match the groups of other streams
 	}
 	lister, err := s.kv.ListKeysFiltered(ctx, ComposeKey(stream, ">"))
+	if errors.Is(err, jetstream.ErrInvalidKey) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -165,9 +191,13 @@ func classify(err error) error {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return because(ErrJetStreamDisabled, err, "enable it on the server and for the account, or check the domain")
 	case errors.Is(err, nats.ErrNoResponders):
-		return because(ErrJetStreamDisabled, err, "nobody answered: enable JetStream on the server and for the account, or check the domain")
+		return because(ErrJetStreamDisabled, err, "nobody answered: check that JetStream is enabled on the server and for the account, that the domain is right, and that the cluster has a leader")
 	case errors.Is(err, nats.ErrConnectionClosed):
-		return because(ErrConnectionClosed, err, "")
+		return because(ErrConnectionClosed, err, "connect again")
+	case errors.Is(err, jetstream.ErrInvalidStreamName), errors.Is(err, jetstream.ErrStreamNameRequired):
+		return because(ErrStreamNotFound, err, "no stream can have that name; check it")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return because(err, nil, "no answer came in time: check the connection, and that the user may use the JetStream API")
 	}
 	return err
 }

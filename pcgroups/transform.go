@@ -1,8 +1,8 @@
 package pcgroups
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -50,11 +50,10 @@ func PartitionFor(subject string, filter string, wildcards []int, maxMembers uin
 		filter = ">"
 	}
 	pf := PartitioningFilter{Filter: filter, PartitioningWildcards: wildcards}
-	if err := errors.Join(validateMaxMembers(maxMembers), validateNewMaxMembers(maxMembers)); err != nil {
-		return 0, err
-	}
-	if err := pf.validate(); err != nil {
-		return 0, err
+	for _, err := range []error{validateMaxMembers(maxMembers), validateNewMaxMembers(maxMembers), validateSubject("filter", filter), pf.validate()} {
+		if err != nil {
+			return 0, err
+		}
 	}
 	tokens, ok := match(subject, filter)
 	if !ok {
@@ -79,15 +78,15 @@ func fnv1a(h uint32, s string) uint32 {
 
 // match returns the tokens that stand at the filter's * wildcards.
 func match(subject, filter string) (stars []string, ok bool) {
-	if subject == "" {
-		return nil, false
-	}
 	s, f := strings.Split(subject, "."), strings.Split(filter, ".")
+	if slices.ContainsFunc(s, func(t string) bool { return t == "" || t == "*" || t == ">" }) {
+		return nil, false // no message has such a subject
+	}
 	for i, token := range f {
 		switch {
 		case token == ">":
 			return stars, len(s) > i
-		case i >= len(s) || s[i] == "":
+		case i >= len(s):
 			return nil, false
 		case token == "*":
 			stars = append(stars, s[i])

@@ -1,0 +1,56 @@
+// Command quickstart consumes an elastic consumer group as the member named on
+// its command line.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	if len(os.Args) != 2 {
+		return fmt.Errorf("usage: %s MEMBER", os.Args[0])
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	// snippet:
+	nc, err := nats.Connect(os.Getenv("NATS_URL"))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+
+	handle := pcgroups.AutoAck(func(_ context.Context, msg *pcgroups.Msg) error {
+		fmt.Printf("partition %d: %s %s\n", msg.Partition(), msg.Subject(), msg.Data())
+		return nil
+	})
+	member, err := pcgroups.ElasticConsume(ctx, js, "ORDERS", "orders-workers", os.Args[1], handle,
+		jetstream.ConsumerConfig{AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 1})
+	if err != nil {
+		return err
+	}
+	go func() {
+		<-ctx.Done()
+		member.Stop() // the running handler finishes; a standby takes over in milliseconds
+	}()
+	return member.Wait(context.Background())
+	// end
+}

@@ -1,0 +1,4 @@
+import {
+  to = pcgroups_elastic_group.fulfilment
+  id = "ORDERS/fulfilment"
+}

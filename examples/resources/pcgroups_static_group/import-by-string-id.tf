@@ -1,0 +1,4 @@
+import {
+  to = pcgroups_static_group.telemetry
+  id = "DEVICES/telemetry"
+}

@@ -1,0 +1,2 @@
+# The id is <stream>/<name>.
+terraform import pcgroups_static_group.telemetry DEVICES/telemetry
