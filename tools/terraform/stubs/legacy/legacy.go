@@ -1,0 +1,2 @@
+// Package legacy satisfies a module requirement; nothing imports it.
+package legacy
