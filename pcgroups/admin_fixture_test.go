@@ -3,6 +3,7 @@ package pcgroups_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -266,4 +267,19 @@ type meddledBucket struct {
 func (b *meddledBucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
 	b.before()
 	return b.KeyValue.Update(ctx, key, value, revision)
+}
+
+// holds waits until a stream holds n messages.
+func (a *admin) holds(stream string, n uint64) {
+	a.t.Helper()
+	natstest.Eventually(a.t, patience, func() error {
+		s, err := a.js.Stream(a.ctx(), stream)
+		if err != nil {
+			return err
+		}
+		if got := s.CachedInfo().State.Msgs; got != n {
+			return fmt.Errorf("%s holds %d messages, want %d", stream, got, n)
+		}
+		return nil
+	})
 }

@@ -2,12 +2,9 @@ package pcgroups
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,8 +17,12 @@ type backend interface {
 	// watch reports configurations until the returned function is called. Its
 	// events are told in order; after evWatchLost there are no more.
 	watch(ctx context.Context, tell func(event)) (stop func(), err error)
-	// look tells what stands on the server.
-	look(ctx context.Context) evLooked
+	// look tells what stands on the server, with the consumer's configuration if
+	// there is one.
+	look(ctx context.Context) (evLooked, jetstream.ConsumerConfig)
+	// adjust gives the consumer our settings, so far as that can be done, and
+	// tells its configuration then.
+	adjust(ctx context.Context) (evAdjusted, jetstream.ConsumerConfig)
 	// join creates the member's consumer with these filters, or finds it.
 	join(ctx context.Context, filters []string) (attachment, error)
 	// pull delivers messages until stopped. Troubles are told as events.
@@ -32,8 +33,11 @@ type backend interface {
 	// barrier returns when the server has processed every acknowledgement sent
 	// before, of which the one with this reply subject is the last.
 	barrier(ctx context.Context, acked string) error
-	// unpin gives up the pin if it is held with this id.
+	// unpin sends what is buffered and gives up the pin if it is held with this id;
+	// an empty one never is.
 	unpin(ctx context.Context, pin string) error
+	// renew renews the pin. It tells whether it is still held, as far as is known.
+	renew(ctx context.Context, pin string) (held bool)
 	// closed delivers or is closed when the connection is closed for good.
 	closed() (closed <-chan nats.Status, stop func())
 }
@@ -43,7 +47,7 @@ type attachment struct {
 	consumer jetstream.Consumer
 	config   jetstream.ConsumerConfig // as the server has it
 	created  time.Time
-	differs  error // settings found that are not the ones asked for
+	differs  divergence // from what was asked for
 }
 
 // puller is a running pull.
@@ -58,7 +62,6 @@ type puller interface {
 type natsBackend struct {
 	fl                    *flavour
 	js                    jetstream.JetStream
-	kv                    jetstream.KeyValue
 	stream, group, member string
 	user                  jetstream.ConsumerConfig
 }
@@ -66,31 +69,29 @@ type natsBackend struct {
 func (b *natsBackend) consumerStream() string { return b.fl.groupStream(b.stream, b.group) }
 func (b *natsBackend) consumerName() string   { return b.fl.consumerName(b.group, b.member) }
 
-func (b *natsBackend) look(ctx context.Context) evLooked {
-	e := evLooked{}
-	kv, err := b.js.KeyValue(ctx, b.fl.bucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		return evLooked{config: bucketGone}
+func (b *natsBackend) look(ctx context.Context) (evLooked, jetstream.ConsumerConfig) {
+	var none jetstream.ConsumerConfig
+	st, err := openStore(ctx, b.js, b.fl)
+	if errors.Is(err, ErrGroupNotFound) {
+		return evLooked{config: bucketGone}, none
+	}
+	if err == nil {
+		_, err = st.get(ctx, b.stream, b.group)
+	}
+	if errors.Is(err, ErrGroupNotFound) {
+		return evLooked{config: entryGone}, none
 	}
 	if err != nil {
-		return evLooked{err: err}
-	}
-	_, err = kv.Get(ctx, ComposeKey(b.stream, b.group))
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return evLooked{config: entryGone}
-	}
-	if err != nil {
-		return evLooked{err: err}
+		return evLooked{err: err}, none
 	}
 	info, err := b.info(ctx)
 	switch {
 	case err == nil:
-		e.consumer, e.created = true, info.Created
+		return evLooked{consumer: true, created: info.Created, timing: timingOf(info.Config)}, info.Config
 	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
-	default:
-		e.err = err
+		return evLooked{}, none
 	}
-	return e
+	return evLooked{err: err}, none
 }
 
 func (b *natsBackend) info(ctx context.Context) (*jetstream.ConsumerInfo, error) {
@@ -127,7 +128,7 @@ func (b *natsBackend) join(ctx context.Context, filters []string) (attachment, e
 		return attachment{}, err
 	}
 	info := c.CachedInfo()
-	return attachment{consumer: c, config: info.Config, created: info.Created, differs: differences(want, info.Config)}, nil
+	return attachment{consumer: c, config: info.Config, created: info.Created, differs: compare(want, info.Config)}, nil
 }
 
 // joinExisting deals with a consumer of ours that stands there with another
@@ -143,8 +144,8 @@ func (b *natsBackend) joinExisting(ctx context.Context, want jetstream.ConsumerC
 	info := c.CachedInfo()
 	switch {
 	case sameFilters(filtersOf(info.Config), want.FilterSubjects) && samePinning(info.Config):
-		if !b.fl.recreates {
-			return nil, &joinFault{joinRefused, because(exists, differences(want, info.Config),
+		if d := compare(want, info.Config); !b.fl.recreates && len(d.fixed) > 0 {
+			return nil, &joinFault{joinRefused, because(exists, d.err(),
 				"use the settings it has, or delete the consumer if its position does not matter")}
 		}
 		return c, nil
@@ -184,41 +185,6 @@ func pinOf(info *jetstream.ConsumerInfo) string {
 	return ""
 }
 
-// differences names the settings of a consumer that are not the ones asked for.
-// What was left to the server is not compared.
-func differences(want, have jetstream.ConsumerConfig) error {
-	var w, h map[string]any
-	_ = json.Unmarshal(marshal(want), &w)
-	_ = json.Unmarshal(marshal(have), &h)
-	var names []string
-	for name, v := range w {
-		if name != "filter_subjects" && name != "filter_subject" && !reflect.DeepEqual(v, h[name]) && !isZero(v) {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	slices.Sort(names)
-	return fmt.Errorf("the member's consumer was made with other settings, which are used: %s", strings.Join(names, ", "))
-}
-
-func isZero(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case float64:
-		return v == 0
-	case string:
-		return v == ""
-	case []any:
-		return len(v) == 0
-	case map[string]any:
-		return len(v) == 0
-	}
-	return v == false
-}
-
 func (b *natsBackend) release(ctx context.Context, created time.Time, pin string, final bool) error {
 	info, err := b.info(ctx)
 	switch {
@@ -244,6 +210,9 @@ func (b *natsBackend) unpin(ctx context.Context, pin string) error {
 	// The acknowledgements of the messages just handled go first.
 	if err := b.js.Conn().FlushWithContext(ctx); err != nil {
 		return err
+	}
+	if pin == "" {
+		return nil
 	}
 	info, err := b.info(ctx)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {

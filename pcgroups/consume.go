@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -12,7 +13,29 @@ import (
 type ConsumeOption func(*consumeOptions)
 
 type consumeOptions struct {
-	observer observer
+	observer     observer
+	rejoin       bool
+	keepAlive    time.Duration // how long handlers are kept alive
+	keepAliveSet bool
+}
+
+// WithRejoin makes a session outlive its group. It joins although the group does
+// not exist yet, and waits for it; when the group is deleted, or changed in a way
+// that would end the session, it lets go of its partitions and waits for the next
+// configuration (Terraform replaces a group by deleting and creating it). A
+// static member's durable that was deleted is created again, by the consumer
+// configuration given: with DeliverAllPolicy it starts over. What happened is
+// counted and told as recovered.
+func WithRejoin() ConsumeOption {
+	return func(o *consumeOptions) { o.rejoin = true }
+}
+
+// WithKeepAlive sends in-progress acknowledgements while a handler runs, three
+// for each AckWait, so that it may take longer than that, up to most in all;
+// after that the ack deadline applies. Without it a handler is to call InProgress
+// itself if it may take longer. It is refused if most is not positive.
+func WithKeepAlive(most time.Duration) ConsumeOption {
+	return func(o *consumeOptions) { o.keepAlive = most; o.keepAliveSet = true }
 }
 
 // WithEvents has functions called as things happen to the session. Given more
@@ -87,12 +110,18 @@ func consume(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, g
 	for _, opt := range opts {
 		opt(&o)
 	}
+	if o.keepAliveSet && o.keepAlive <= 0 {
+		return nil, name(badField("keep_alive", "must be longer than nothing"))
+	}
 	b := &natsBackend{fl: fl, js: js, stream: stream, group: group, member: member, user: config}
 	first, err := b.prepare(ctx, handle)
+	if o.rejoin && (errors.Is(err, ErrGroupNotFound) || errors.Is(err, ErrStreamNotFound) || errors.Is(err, ErrMemberNotInGroup)) {
+		first, err = evGone{}, nil // wait for it
+	}
 	if err != nil {
 		return nil, name(err)
 	}
-	l := newLoop(fl, b, handle, o.observer, name)
+	l := newLoop(fl, b, handle, o, name)
 	s := l.session
 	go l.run(first)
 
@@ -140,7 +169,6 @@ func (b *natsBackend) prepare(ctx context.Context, handle func(jetstream.Msg)) (
 	if err != nil {
 		return nil, err
 	}
-	b.kv = s.kv
 	e, err := s.get(ctx, b.stream, b.group)
 	if err != nil {
 		return nil, err

@@ -154,6 +154,8 @@ func GetElasticConsumerGroupConfig(ctx context.Context, js jetstream.JetStream, 
 }
 
 func readElastic(ctx context.Context, js jetstream.JetStream, stream, group string) (*ElasticConsumerGroupConfig, error) {
+	ctx, cancel := call(ctx, js)
+	defer cancel()
 	s, err := openStore(ctx, js, elasticFlavour)
 	if err != nil {
 		return nil, err

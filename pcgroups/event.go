@@ -29,11 +29,14 @@ type (
 
 	// evJoined means that we are attached to a consumer with these filters.
 	// found tells that it was there already, with settings that differ.
+	// adjustable tells that an update of the consumer could mend that.
 	evJoined struct {
 		filters    []string
 		partitions []int
 		created    time.Time
+		timing     timing
 		differs    error
+		adjustable bool
 	}
 	// evJoinFailed is a consumer that could not be had.
 	evJoinFailed struct {
@@ -48,9 +51,18 @@ type (
 		config   entryState
 		consumer bool
 		created  time.Time
+		timing   timing
 		err      error
 	}
 	evUnpinned struct{ err error }
+	// evAdjusted means that the consumer has our settings, so far as they can be
+	// changed. Not now: it has an unacknowledged message, which a shorter ack wait
+	// would deliver again at once.
+	evAdjusted struct {
+		timing timing
+		notNow bool
+		err    error
+	}
 
 	// evPullTrouble is a report of the client that our consumer may be gone;
 	// evPullEnded says that it stopped pulling by itself.
@@ -62,13 +74,20 @@ type (
 	// handler is still running past its ack deadline, and evIdle will follow.
 	evDrained struct{ late bool }
 	evIdle    struct{}
-	evPinned  struct{ pin string }
+	// evOverdue means that a handler runs past its ack deadline.
+	evOverdue struct{}
+	// evPinned tells the pin id of the newest delivery; empty: it was lost.
+	evPinned struct{ pin string }
 
 	evTimer         struct{}
 	evStop          struct{}
 	evHandlerFailed struct{ err error }
 	evConnClosed    struct{}
 )
+
+// timing is what a consumer's configuration says about time and a session goes
+// by: its pull must renew the pin in time, its handlers have so long.
+type timing struct{ ackWait, pinnedTTL time.Duration }
 
 type entryState uint8
 
@@ -110,6 +129,8 @@ type (
 	actLook struct{}
 	// * evUnpinned
 	actUnpin struct{}
+	// * evAdjusted
+	actAdjust struct{}
 
 	// actDrain stops the pull and waits for the handlers that run, each until its
 	// ack deadline; evDrained follows. With settle it also waits, as long, for

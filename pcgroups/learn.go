@@ -20,20 +20,26 @@ const (
 func (s *state) learn(ev event, out *plan) {
 	switch ev := ev.(type) {
 	case evConfig:
-		s.learnConfig(ev)
+		s.learnConfig(ev, out)
 	case evBadConfig:
 		if ev.revision > s.revision {
-			s.endChanged(because(ErrGroupConfigChanged, ev.err, "repair the group's configuration, then join again"))
+			s.revision = ev.revision
+			s.groupChanged(because(ErrGroupConfigChanged, ev.err, "repair the group's configuration, then join again"), out)
 		}
 	case evGone:
-		if ev.revision == 0 || ev.revision > s.revision {
-			s.endChanged(nil)
+		if ev.revision > s.revision || !s.known {
+			s.revision = max(s.revision, ev.revision)
+			s.groupChanged(nil, out)
 		}
 
 	case evWatching:
-		s.request, s.watching, s.attempt = false, true, 0
+		s.request, s.watching, s.watched, s.attempt = false, true, true, 0
 	case evWatchFailed:
 		s.request, s.suspect = false, true
+		if !s.watched && !s.rejoin { // the join's caller is told
+			s.end(ending{err: ev.err})
+			return
+		}
 		s.fault(out, ev.err)
 	case evWatchLost:
 		s.watching, s.suspect = false, true
@@ -42,7 +48,8 @@ func (s *state) learn(ev event, out *plan) {
 	case evJoined:
 		s.request, s.attempt = false, 0
 		s.attached, s.joined, s.gone, s.suspect = true, true, false, false
-		s.have, s.haveOf, s.created = ev.filters, ev.partitions, ev.created
+		s.have, s.haveOf, s.created, s.timing = ev.filters, ev.partitions, ev.created, ev.timing
+		s.adjust = ev.adjustable
 		out.do(actTell{tellAssigned{s.haveOf}})
 		if ev.differs != nil {
 			out.do(actReport{ev.differs})
@@ -72,6 +79,10 @@ func (s *state) learn(ev event, out *plan) {
 			out.do(actReport{ev.err})
 		}
 
+	case evAdjusted:
+		s.request = false
+		s.learnAdjusted(ev, out)
+
 	case evPullTrouble:
 		s.suspect = true
 		out.do(actReport{ev.err})
@@ -85,13 +96,23 @@ func (s *state) learn(ev event, out *plan) {
 		out.do(actReport{ev.err})
 	case evDrained:
 		s.pull, s.busy = pullOff, ev.late
+		s.yield = s.yield && ev.late
 		if ev.late && s.ending != nil && s.ending.err == nil {
 			s.ending.err = ErrHandlerTimeout
+		}
+	case evOverdue:
+		// Pulls would keep the pin although nothing is done: let a standby in (R16).
+		if s.pull == pullOn {
+			s.busy, s.yield = true, true
+			out.do(actReport{because(ErrHandlerTimeout, nil, "its instance steps down until it returns; raise AckWait or use WithKeepAlive for handlers that take this long")})
 		}
 	case evIdle:
 		s.busy = false
 	case evPinned:
 		out.do(actTell{tellPinned{ev.pin}})
+		// Whoever was pinned before may have changed the consumer's settings.
+		s.pinned = ev.pin != ""
+		s.suspect = s.suspect || s.pinned
 
 	case evTimer:
 		s.timer = false
@@ -105,15 +126,14 @@ func (s *state) learn(ev event, out *plan) {
 	}
 }
 
-func (s *state) learnConfig(ev evConfig) {
-	if s.known && ev.revision <= s.revision {
+func (s *state) learnConfig(ev evConfig, out *plan) {
+	if ev.revision <= s.revision {
 		return // the watch repeats what was read, or is behind it
 	}
 	if s.known && ev.view.shape != s.shape {
-		s.endChanged(because(ErrGroupConfigChanged, nil, "join again to consume by the new configuration"))
-		return
+		s.groupChanged(because(ErrGroupConfigChanged, nil, "join again to consume by the new configuration"), out)
 	}
-	if !s.known && s.fl.mustBeMember && !ev.view.member {
+	if !s.known && s.fl.mustBeMember && !ev.view.member && !s.rejoin {
 		s.end(ending{err: because(ErrMemberNotInGroup, nil, "use one of the group's members, or create the group anew with this one")})
 		return
 	}
@@ -123,10 +143,40 @@ func (s *state) learnConfig(ev evConfig) {
 	s.attempt, s.timer = 0, false
 }
 
-// endChanged ends the session because the group is gone or is another one. A
-// static member takes its durable with it, as nothing else would.
-func (s *state) endChanged(err error) {
-	s.end(ending{err: err, unstarted: intakeDrop, release: s.fl.deletesConsumer})
+// groupChanged ends the session because the group is gone or is another one. A
+// static member takes its durable with it, as nothing else would. A session that
+// outlives its group lets go of it instead and waits for the next.
+func (s *state) groupChanged(err error, out *plan) {
+	if !s.rejoin {
+		s.end(ending{err: err, unstarted: intakeDrop, release: s.fl.deletesConsumer})
+		return
+	}
+	if s.known && err != nil {
+		out.do(actReport{err})
+	}
+	s.known, s.shape, s.want, s.parts = false, "", nil, nil
+	s.stale = s.attached
+}
+
+// learnAdjusted takes note of settings that were changed to ours.
+func (s *state) learnAdjusted(ev evAdjusted, out *plan) {
+	switch {
+	case ev.err != nil:
+		s.adjust = false // once is enough: it works with the settings it has
+		out.do(actReport{ev.err})
+	case ev.notNow:
+		s.retry(out, faultFirst, faultMost)
+	default:
+		s.adjust = false
+		s.learnTiming(ev.timing)
+	}
+}
+
+// learnTiming has the pull begin anew if it goes by a timing that is no more.
+func (s *state) learnTiming(t timing) {
+	if s.attached && t != s.timing {
+		s.timing, s.retimed = t, true
+	}
 }
 
 func (s *state) learnJoinFailed(ev evJoinFailed, out *plan) {
@@ -137,7 +187,7 @@ func (s *state) learnJoinFailed(ev evJoinFailed, out *plan) {
 			out.do(actReport{ev.err}) // normal for a moment, but this takes long
 		}
 		s.retry(out, handoverFirst, handoverMost)
-	case ev.why == joinRefused, s.fl.mustBeMember && !s.joined:
+	case ev.why == joinRefused, s.fl.mustBeMember && !s.joined && !s.rejoin:
 		// A static member's first join tells the caller; see StaticConsume.
 		s.end(ending{err: ev.err})
 	default:
@@ -150,24 +200,40 @@ func (s *state) learnLooked(ev evLooked, out *plan) {
 	switch {
 	case ev.err != nil:
 		s.fault(out, ev.err)
-	case ev.config == bucketGone:
+	case ev.config == bucketGone && !s.rejoin:
 		s.end(ending{err: because(ErrBucketDeleted, nil, "restore it or create the group again, then join again"), unstarted: intakeGiveBack, unpin: true})
+	case ev.config == bucketGone:
+		s.groupChanged(because(ErrBucketDeleted, nil, ""), out)
+		s.revision, s.watching, s.suspect = 0, false, false // a new bucket counts from 1
+		if !s.timer {
+			s.retry(out, faultFirst, faultMost)
+		}
 	case ev.config == entryGone:
-		s.endChanged(nil)
-	case s.attached && !ev.consumer && !s.fl.recreates:
+		s.groupChanged(nil, out)
+		s.suspect = false
+	case s.attached && !ev.consumer && !s.fl.recreates && !s.rejoin:
 		s.end(ending{err: because(ErrConsumerDeleted, errNoConsumer, "join again to start over by your consumer configuration"), unstarted: intakeDrop})
+	case s.attached && !ev.consumer && !s.fl.recreates:
+		out.do(actReport{because(ErrConsumerDeleted, errNoConsumer, "it is created again by your consumer configuration")})
+		s.gone, s.suspect = true, false
 	case s.attached && (!ev.consumer || !ev.created.Equal(s.created)) && s.fl.recreates:
 		s.gone, s.suspect = true, false
 	default:
 		s.suspect = false
+		if ev.consumer {
+			s.learnTiming(ev.timing)
+		}
 	}
 }
 
 // fault is an error that is absorbed: it is told, and what failed is tried again
 // after a while.
 func (s *state) fault(out *plan, err error) {
+	if s.ending != nil {
+		return // it was cut short, or does not matter any more
+	}
 	out.do(actReport{err})
-	if !s.timer && s.ending == nil {
+	if !s.timer {
 		s.retry(out, faultFirst, faultMost)
 	}
 }

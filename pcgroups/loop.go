@@ -13,11 +13,12 @@ import (
 // for the machine and carries out the actions that come back. Requests and drains
 // run in goroutines of their own, which it waits for before it ends.
 type loop struct {
-	session  *session
-	backend  backend
-	handle   func(jetstream.Msg)
-	observer observer
-	name     func(error) error // puts the session's name into its errors
+	session   *session
+	backend   backend
+	handle    func(jetstream.Msg)
+	observer  observer
+	keepAlive time.Duration     // WithKeepAlive
+	name      func(error) error // puts the session's name into its errors
 
 	events chan event
 	quit   chan struct{} // closed when events are no longer read
@@ -36,13 +37,13 @@ type loop struct {
 
 // newLoop prepares a session in its initial state. first are events known
 // already, the configuration among them.
-func newLoop(fl *flavour, b backend, handle func(jetstream.Msg), o observer, name func(error) error) *loop {
+func newLoop(fl *flavour, b backend, handle func(jetstream.Msg), o consumeOptions, name func(error) error) *loop {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return &loop{
-		session: newSession(), backend: b, handle: handle, observer: o, name: name,
+		session: newSession(), backend: b, handle: handle, observer: o.observer, keepAlive: o.keepAlive, name: name,
 		events: make(chan event), quit: make(chan struct{}),
-		state: state{fl: fl}, timer: t, cancel: func() {}, unwatch: func() {},
+		state: state{fl: fl, rejoin: o.rejoin}, timer: t, cancel: func() {}, unwatch: func() {},
 	}
 }
 
@@ -103,7 +104,7 @@ func (l *loop) step(ev event) {
 		return // whoever waits for the join is told when all is down
 	}
 	switch ev.(type) {
-	case evJoined, evJoinFailed:
+	case evJoined, evJoinFailed, evWatchFailed:
 		l.markReady()
 	case evWatching:
 		if len(l.state.want) == 0 {
@@ -136,19 +137,29 @@ func (l *loop) perform(a action) {
 			if err != nil {
 				return joinFailed(err)
 			}
-			return joinDone{at, evJoined{a.filters, a.partitions, at.created, at.differs}}
+			return joinDone{at, evJoined{
+				filters: a.filters, partitions: a.partitions, created: at.created, timing: timingOf(at.config),
+				differs: at.differs.err(), adjustable: len(at.differs.mendable) > 0,
+			}}
 		})
 	case actRelease:
 		r := l.runner
 		l.request(func(ctx context.Context) event { return evReleased{l.release(ctx, r, a)} })
 	case actLook:
-		l.request(func(ctx context.Context) event { return l.backend.look(ctx) })
+		l.request(func(ctx context.Context) event {
+			ev, c := l.backend.look(ctx)
+			return refreshed{c, ev, ev.consumer}
+		})
+	case actAdjust:
+		r := l.runner
+		l.request(func(ctx context.Context) event {
+			l.barrier(ctx, r)
+			ev, c := l.backend.adjust(ctx)
+			return refreshed{c, ev, ev.err == nil}
+		})
 	case actUnpin:
 		pin := l.pin()
 		l.request(func(ctx context.Context) event {
-			if pin == "" {
-				return evUnpinned{}
-			}
 			ctx, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
 			return evUnpinned{l.backend.unpin(ctx, pin)}

@@ -34,7 +34,8 @@ type ending struct {
 
 // state is all that is known. It is a value: step returns a changed copy.
 type state struct {
-	fl *flavour
+	fl     *flavour
+	rejoin bool // the session outlives its group (WithRejoin)
 
 	// What should be.
 	known    bool // a configuration was seen
@@ -48,6 +49,7 @@ type state struct {
 	have     []string
 	haveOf   []int
 	created  time.Time
+	timing   timing // that the pull goes by
 	pull     pullPhase
 	busy     bool // a handler is running past its deadline
 	watching bool
@@ -56,10 +58,15 @@ type state struct {
 	gone    bool // the consumer we are attached to is not there any more
 	stale   bool // what it had delivered was dropped: only a new one brings it back soon
 	suspect bool // look whether it is
+	retimed bool // the consumer's timing is another now: pull anew
+	adjust  bool // the consumer was made with other settings than ours, which can be changed
+	pinned  bool // we are the instance that may change them
+	yield   bool // give up the pin: a handler is overdue
 	request bool // one is under way
 	timer   bool // one is running
 	attempt int  // failures since the last success
 	joined  bool // we were attached once
+	watched bool // and so was the configuration
 
 	ending   *ending
 	winding  bool // no request from before the ending is under way
@@ -100,9 +107,19 @@ func (s *state) decide(out *plan) {
 	case pullStopping:
 		return // nothing before what was started is settled
 	case pullOn:
-		if s.gone || !sameFilters(s.have, s.want) {
+		if s.gone || s.stale || !sameFilters(s.have, s.want) {
 			s.pull, s.stale = pullStopping, true
 			out.do(actDrain{unstarted: intakeDrop, settle: !s.gone})
+			return
+		}
+		if s.busy || s.retimed {
+			s.pull = pullStopping
+			out.do(actDrain{unstarted: intakeGiveBack})
+			return
+		}
+		if s.mayAdjust() {
+			s.pull = pullStopping
+			out.do(actDrain{unstarted: intakeGiveBack, settle: true})
 			return
 		}
 	}
@@ -112,14 +129,20 @@ func (s *state) decide(out *plan) {
 	if s.gone && s.attached {
 		s.leave(out)
 	}
+	s.retimed = false // the next pull goes by what is known now
 	unfit := s.attached && (s.stale || !sameFilters(s.have, s.want))
 	switch {
+	case s.attached && s.yield:
+		s.yield = false
+		s.ask(out, actUnpin{})
 	case unfit && !s.timer:
 		s.ask(out, actRelease{created: s.created})
 	case s.suspect && !s.timer:
 		s.ask(out, actLook{})
 	case !s.watching && !s.timer:
 		s.ask(out, actWatch{})
+	case !unfit && s.pull == pullOff && s.mayAdjust():
+		s.ask(out, actAdjust{})
 	case s.attached && !unfit && s.pull == pullOff && !s.busy:
 		s.pull = pullOn
 		out.do(actPull{})
@@ -157,6 +180,12 @@ func (s *state) wind(out *plan) {
 	}
 }
 
+// mayAdjust tells whether to change the consumer's settings now: only the pinned
+// instance does, and only while it has nothing in flight.
+func (s *state) mayAdjust() bool {
+	return s.attached && s.adjust && s.pinned && !s.timer && !s.request && !s.suspect && !s.busy
+}
+
 func (s *state) ask(out *plan, a action) {
 	s.request = true
 	out.do(a)
@@ -166,6 +195,7 @@ func (s *state) ask(out *plan, a action) {
 func (s *state) leave(out *plan) {
 	out.do(actTell{tellRevoked{s.haveOf}})
 	s.attached, s.gone, s.stale, s.suspect = false, false, false, false
+	s.adjust, s.pinned, s.yield = false, false, false
 	s.have, s.haveOf = nil, nil
 }
 

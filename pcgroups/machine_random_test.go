@@ -15,7 +15,7 @@ import (
 // pull, a session that gets stuck, and actions after the end.
 func TestMachineRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, s: state{fl: rapid.SampledFrom([]*flavour{staticFlavour, elasticFlavour}).Draw(t, "flavour")}}
+		w := &world{t: t, s: state{fl: rapid.SampledFrom([]*flavour{staticFlavour, elasticFlavour}).Draw(t, "flavour"), rejoin: rapid.Bool().Draw(t, "rejoin")}}
 		w.config(1)
 		for range rapid.IntRange(30, 120).Draw(t, "events") {
 			if !w.finished {
@@ -65,7 +65,7 @@ func (w *world) step(ev event) {
 
 func (w *world) watch(a action) {
 	switch a := a.(type) {
-	case actWatch, actJoin, actRelease, actLook, actUnpin:
+	case actWatch, actJoin, actRelease, actLook, actUnpin, actAdjust:
 		if w.request != nil {
 			w.t.Fatalf("%T while %T is under way", a, w.request)
 		}
@@ -136,7 +136,7 @@ func (w *world) random() {
 		can = append(can, func() { w.answer(rapid.IntRange(0, 9).Draw(w.t, "outcome")) })
 	}
 	if w.pulling {
-		can = append(can, func() { w.step(evPullTrouble{errBoom}) }, func() { w.step(evPullEnded{errBoom}) }, func() { w.step(evPinned{"x"}) })
+		can = append(can, func() { w.step(evPullTrouble{errBoom}) }, func() { w.step(evPullEnded{errBoom}) }, func() { w.step(evPinned{"x"}) }, func() { w.step(evOverdue{}) })
 	}
 	if w.draining {
 		can = append(can, func() { w.drained(rapid.Bool().Draw(w.t, "late")) })
@@ -185,7 +185,7 @@ func (w *world) answer(outcome int) {
 			return
 		}
 		w.attached = true
-		w.step(evJoined{filters: a.filters, partitions: a.partitions, created: at(uint64(outcome))})
+		w.step(evJoined{filters: a.filters, partitions: a.partitions, created: at(uint64(outcome)), adjustable: outcome == 5})
 	case actRelease:
 		if failed {
 			w.step(evReleased{errBoom})
@@ -200,9 +200,20 @@ func (w *world) answer(outcome int) {
 			w.step(evLooked{consumer: false})
 		case 2:
 			w.step(evLooked{consumer: true, created: at(99)})
+		case 3:
+			w.step(evLooked{consumer: true, created: w.s.created, timing: timing{ackWait: 3}})
+		case 4:
+			w.step(evLooked{config: entryGone})
+		case 5:
+			w.step(evLooked{config: bucketGone})
 		default:
 			w.step(evLooked{consumer: true, created: w.s.created})
 		}
+	case actAdjust:
+		if w.pulling || w.draining {
+			w.t.Fatal("settings are changed under a pull")
+		}
+		w.step(evAdjusted{notNow: outcome == 0, timing: timing{ackWait: 2}})
 	case actUnpin:
 		if failed {
 			w.step(evUnpinned{errBoom})

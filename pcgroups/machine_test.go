@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -61,7 +62,7 @@ func runScript(t *testing.T, script string) string {
 		fmt.Fprintln(&out, line)
 		words := strings.Fields(cmd)
 		if words[0] == "session" {
-			s = state{fl: map[string]*flavour{"static": staticFlavour, "elastic": elasticFlavour}[words[1]]}
+			s = state{fl: map[string]*flavour{"static": staticFlavour, "elastic": elasticFlavour}[words[1]], rejoin: slices.Contains(words, "rejoin")}
 			continue
 		}
 		ev, err := parseEvent(words)
@@ -83,10 +84,11 @@ func runScript(t *testing.T, script string) string {
 // parseEvent reads one event of a script:
 //
 //	config REV member|stranger [PARTITION…]    changed REV    bad REV    gone REV
-//	watching    watch-failed    watch-lost    joined [differs] CREATED PARTITION…
+//	watching    watch-failed    watch-lost    joined [differs|adjustable] CREATED PARTITION…
 //	join-failed error|not-unique|occupied|refused
-//	released [failed]    looked ok CREATED|no-consumer|no-config|no-bucket|failed
+//	released [failed]    looked ok CREATED [ACKWAIT]|no-consumer|no-config|no-bucket|failed
 //	unpinned    trouble    pull-ended    drained [late]    idle    pinned ID
+//	overdue    adjusted ACKWAIT|not-now|failed
 //	timer    stop    handler-failed    closed
 func parseEvent(w []string) (event, error) {
 	boom := errors.New("boom")
@@ -107,7 +109,7 @@ func parseEvent(w []string) (event, error) {
 	case "bad":
 		return evBadConfig{boom, num(1)}, nil
 	case "gone":
-		return evGone{num(1)}, nil
+		return evGone{num(1)}, nil // 0: not there when the session began
 	case "watching":
 		return evWatching{}, nil
 	case "watch-failed":
@@ -118,6 +120,10 @@ func parseEvent(w []string) (event, error) {
 		ev := evJoined{}
 		if arg(1) == "differs" {
 			ev.differs = boom
+			w = w[1:]
+		}
+		if arg(1) == "adjustable" {
+			ev.differs, ev.adjustable = boom, true
 			w = w[1:]
 		}
 		ev.created = at(num(1))
@@ -136,7 +142,7 @@ func parseEvent(w []string) (event, error) {
 	case "looked":
 		switch arg(1) {
 		case "ok":
-			return evLooked{consumer: true, created: at(num(2))}, nil
+			return evLooked{consumer: true, created: at(num(2)), timing: timing{ackWait: time.Duration(num(3))}}, nil
 		case "no-consumer":
 			return evLooked{}, nil
 		case "no-config":
@@ -154,6 +160,16 @@ func parseEvent(w []string) (event, error) {
 		return evPullEnded{boom}, nil
 	case "drained":
 		return evDrained{arg(1) == "late"}, nil
+	case "overdue":
+		return evOverdue{}, nil
+	case "adjusted":
+		switch arg(1) {
+		case "not-now":
+			return evAdjusted{notNow: true}, nil
+		case "failed":
+			return evAdjusted{err: boom}, nil
+		}
+		return evAdjusted{timing: timing{ackWait: time.Duration(num(1))}}, nil
 	case "idle":
 		return evIdle{}, nil
 	case "pinned":
@@ -195,6 +211,8 @@ func inWords(a action) string {
 		return "look at the server"
 	case actUnpin:
 		return "unpin"
+	case actAdjust:
+		return "give the consumer our settings"
 	case actCancel:
 		return "cancel the request"
 	case actPull:

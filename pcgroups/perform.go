@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // requestTimeout bounds one request of a session. The client's own default is
@@ -16,6 +18,12 @@ type (
 	joinDone     struct {
 		at attachment
 		ev evJoined
+	}
+	// refreshed brings the consumer's configuration as it is now, if known.
+	refreshed struct {
+		config jetstream.ConsumerConfig
+		ev     event
+		known  bool
 	}
 	// pullSays is an event of one of the session's pulls. What an earlier pull
 	// had to say is of no interest to the present one.
@@ -56,6 +64,11 @@ func (l *loop) unwrap(ev event) event {
 	case joinDone:
 		l.at = ev.at
 		return ev.ev
+	case refreshed:
+		if ev.known {
+			l.at.config = ev.config
+		}
+		return ev.ev
 	case pullSays:
 		if _, failed := ev.ev.(evHandlerFailed); ev.pull != l.pulls && !failed {
 			return nil
@@ -73,21 +86,31 @@ func joinFailed(err error) event {
 	return evJoinFailed{joinError, err}
 }
 
-// release waits until the server has processed our acknowledgements, which a
-// flush does not tell, and deletes the consumer.
+// release deletes the consumer, after the server has processed what was
+// acknowledged.
 func (l *loop) release(ctx context.Context, r *runner, a actRelease) error {
 	pin := ""
 	if r != nil {
 		pin = r.pinID()
-		if acked := r.lastAcked(); acked != "" && !a.final {
-			// A failure means that the consumer is gone, or will show in the
-			// deletion that follows.
-			barrier, cancel := context.WithTimeout(ctx, time.Second)
-			_ = l.backend.barrier(barrier, acked)
-			cancel()
-		}
+	}
+	if !a.final {
+		l.barrier(ctx, r)
 	}
 	return l.backend.release(ctx, a.created, pin, a.final)
+}
+
+// barrier waits until the server has processed our acknowledgements, which a
+// flush does not tell. A failure means that the consumer is gone, or will show in
+// what follows.
+func (l *loop) barrier(ctx context.Context, r *runner) {
+	if r == nil {
+		return
+	}
+	if acked := r.lastAcked(); acked != "" {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_ = l.backend.barrier(ctx, acked)
+	}
 }
 
 func (l *loop) pin() string {
@@ -101,13 +124,15 @@ func (l *loop) startPull() {
 	l.pulls++
 	pull := l.pulls
 	tell := func(ev event) { l.tell(pullSays{pull, ev}) }
-	l.runner = newRunner(l.handle, l.at.config, tell)
+	l.runner = newRunner(l.handle, l.at.config, l.keepAlive, tell)
 	p, err := l.backend.pull(l.at, l.runner, tell)
 	l.puller = p
 	if err != nil {
 		l.tasks.Go(func() { tell(evPullEnded{err}) })
 		return
 	}
+	r := l.runner
+	l.tasks.Go(func() { r.keep(l.backend.renew) })
 	// The client may stop by itself, which nothing else tells.
 	l.tasks.Go(func() {
 		<-p.closed()
@@ -136,6 +161,7 @@ func (l *loop) drain(a actDrain) {
 		l.tell(evDrained{late})
 		if late {
 			r.waitIdle()
+			<-stopped // what was buffered behind it is given back by now
 			l.tell(evIdle{})
 		}
 		r.cancel(context.Canceled)

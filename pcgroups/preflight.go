@@ -43,7 +43,7 @@ func requireLevel(ctx context.Context, js jetstream.JetStream, need int, what, v
 
 // origin returns the configuration of the stream that a group is made for.
 func origin(ctx context.Context, js jetstream.JetStream, stream string) (jetstream.StreamConfig, error) {
-	s, err := js.Stream(ctx, stream)
+	s, err := ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, stream) })
 	if err != nil {
 		return jetstream.StreamConfig{}, err
 	}
@@ -62,7 +62,9 @@ const (
 // inspectGroupStream looks at the stream <stream>-<group>. Without a
 // configuration it can only tell whether the stream is some elastic group's.
 func inspectGroupStream(ctx context.Context, js jetstream.JetStream, stream, group string, c *ElasticConsumerGroupConfig) (groupStreamState, error) {
-	s, err := js.Stream(ctx, ComposeGroupStreamName(stream, group))
+	s, err := ask(ctx, func(ctx context.Context) (jetstream.Stream, error) {
+		return js.Stream(ctx, ComposeGroupStreamName(stream, group))
+	})
 	switch {
 	case isGone(err):
 		return streamMissing, nil

@@ -64,8 +64,12 @@ func pullEvent(err error) event {
 // watch follows the group's key. The subscription is bound to its own context:
 // the client drops a watch whose context ends.
 func (b *natsBackend) watch(ctx context.Context, tell func(event)) (func(), error) {
+	st, err := openStore(ctx, b.js, b.fl)
+	if err != nil {
+		return nil, err
+	}
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w, err := b.kv.Watch(own, ComposeKey(b.stream, b.group))
+	w, err := st.kv.Watch(own, ComposeKey(b.stream, b.group))
 	if err != nil {
 		cancel()
 		return nil, err

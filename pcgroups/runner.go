@@ -33,6 +33,8 @@ type runner struct {
 	handle     func(jetstream.Msg)
 	ackWait    time.Duration // the consumer's effective one; 0 if it takes no acks
 	maxDeliver int           // the consumer's; below 1 there is no limit
+	keepAlive  time.Duration // how long to extend the deadline of a running handler
+	tick       time.Duration // how often to see to pin and handlers
 	report     func(event)   // tells the session; returns at once after its end
 
 	ctx    context.Context // parent of the handlers' contexts
@@ -41,23 +43,28 @@ type runner struct {
 	intake atomic.Int32
 
 	mu      sync.Mutex
-	pin     string                 // pin id of the newest delivery
-	open    map[*delivery]struct{} // started and not settled
-	running int                    // handlers that have not returned
-	acked   string                 // reply subject of the last acknowledged message
-	changed chan struct{}          // closed when open or running change; nil: nobody waits
+	pin     string                  // pin id of the newest delivery
+	open    map[*delivery]struct{}  // started and not settled
+	active  map[*delivery]time.Time // handlers that have not returned, and when they began
+	acked   string                  // reply subject of the last acknowledged message
+	changed chan struct{}           // closed when open or running change; nil: nobody waits
 }
 
-func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, report func(event)) *runner {
+func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, keepAlive time.Duration, report func(event)) *runner {
 	r := &runner{
 		handle:     handle,
 		maxDeliver: c.MaxDeliver,
 		report:     report,
+		keepAlive:  keepAlive,
+		tick:       c.PinnedTTL / 3,
 		open:       make(map[*delivery]struct{}),
+		active:     make(map[*delivery]time.Time),
 	}
 	if c.AckPolicy != jetstream.AckNonePolicy {
 		r.ackWait = effectiveAckWait(c)
+		r.tick = min(r.tick, r.ackWait/3)
 	}
+	r.tick = max(r.tick, time.Millisecond)
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	return r
 }
@@ -74,7 +81,7 @@ func (r *runner) deliver(msg jetstream.Msg) {
 	}
 	m := &Msg{delivery{Msg: msg, run: r}}
 	r.begin(&m.delivery)
-	defer r.end()
+	defer r.end(&m.delivery)
 	r.handle(m)
 }
 
@@ -89,13 +96,13 @@ func (r *runner) lastDelivery(msg jetstream.Msg) bool {
 }
 
 func (r *runner) begin(d *delivery) {
-	pin := d.Headers().Get(pinHeader)
+	pin, now := d.Headers().Get(pinHeader), time.Now()
 	r.mu.Lock()
 	newPin := pin != r.pin
 	r.pin = pin
-	r.running++
+	r.active[d] = now
 	if r.ackWait > 0 {
-		d.deadline.Store(time.Now().Add(r.ackWait).UnixNano())
+		d.deadline.Store(now.Add(r.ackWait).UnixNano())
 		r.open[d] = struct{}{}
 		r.forget()
 	}
@@ -122,12 +129,12 @@ func (r *runner) forget() {
 
 // end is deferred around the handler: it turns a panic into the session's error
 // and leaves the message unacknowledged.
-func (r *runner) end() {
+func (r *runner) end(d *delivery) {
 	if v := recover(); v != nil {
 		r.fail(&PanicError{Value: v, Stack: debug.Stack()})
 	}
 	r.mu.Lock()
-	r.running--
+	delete(r.active, d)
 	r.wake()
 	r.mu.Unlock()
 }
@@ -188,7 +195,7 @@ func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late bool) {
 		for d := range r.open {
 			latest = max(latest, d.deadline.Load())
 		}
-		running := r.running > 0
+		running := len(r.active) > 0
 		changed := r.wait()
 		r.mu.Unlock()
 
@@ -219,7 +226,7 @@ func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late bool) {
 func (r *runner) waitIdle() {
 	for {
 		r.mu.Lock()
-		running, changed := r.running > 0, r.wait()
+		running, changed := len(r.active) > 0, r.wait()
 		r.mu.Unlock()
 		if !running {
 			return

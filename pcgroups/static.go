@@ -93,6 +93,8 @@ func GetStaticConsumerGroupConfig(ctx context.Context, js jetstream.JetStream, s
 }
 
 func readStatic(ctx context.Context, js jetstream.JetStream, stream, group string) (*StaticConsumerGroupConfig, error) {
+	ctx, cancel := call(ctx, js)
+	defer cancel()
 	s, err := openStore(ctx, js, staticFlavour)
 	if err != nil {
 		return nil, err

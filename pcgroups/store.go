@@ -27,7 +27,7 @@ type entry struct {
 
 // openStore opens the flavour's bucket. Without one there is no group.
 func openStore(ctx context.Context, js jetstream.JetStream, fl *flavour) (*store, error) {
-	kv, err := js.KeyValue(ctx, fl.bucket)
+	kv, err := ask(ctx, func(ctx context.Context) (jetstream.KeyValue, error) { return js.KeyValue(ctx, fl.bucket) })
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		return nil, because(ErrGroupNotFound, err, "create the group first")
 	}
@@ -61,26 +61,41 @@ func createStore(ctx context.Context, js jetstream.JetStream, fl *flavour, repli
 // maxAttempts bounds loops that can only repeat when someone else interferes.
 const maxAttempts = 10
 
-// answered repeats a request to the bucket while nobody answers it. In a
-// cluster a bucket that was created a moment ago can be seen by others before the
-// servers that hold it listen. (Without JetStream it could not be opened.)
-func answered(ctx context.Context, request func() error) error {
+// ask puts a question to the server, and again if no answer comes: a cluster
+// drops questions about a stream that it is just creating. The last one gets what
+// time ctx has left.
+func ask[T any](ctx context.Context, question func(context.Context) (T, error)) (T, error) {
+	for patience := time.Second; ; patience *= 2 {
+		try, cancel := context.WithTimeout(ctx, patience)
+		answer, err := question(try)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return answer, err
+		}
+	}
+}
+
+// toBucket repeats a request to the bucket while nobody is there to take it: a
+// cluster's bucket can be opened a moment before the servers that hold it listen,
+// and has no leader for a moment when one goes. (Without JetStream it could not
+// have been opened.)
+func toBucket[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	for attempt := 1; ; attempt++ {
-		err := request()
+		answer, err := request()
 		if !errors.Is(err, nats.ErrNoResponders) || attempt == 2*maxAttempts {
-			return err
+			return answer, err
 		}
 		if jitter(ctx, time.Duration(attempt)*20*time.Millisecond) != nil {
-			return err
+			return answer, err
 		}
 	}
 }
 
 func (s *store) get(ctx context.Context, stream, group string) (entry, error) {
-	var e jetstream.KeyValueEntry
-	err := answered(ctx, func() (err error) {
-		e, err = s.kv.Get(ctx, ComposeKey(stream, group))
-		return err
+	e, err := toBucket(ctx, func() (jetstream.KeyValueEntry, error) {
+		return ask(ctx, func(ctx context.Context) (jetstream.KeyValueEntry, error) {
+			return s.kv.Get(ctx, ComposeKey(stream, group))
+		})
 	})
 	switch {
 	case err == nil:
@@ -93,10 +108,7 @@ func (s *store) get(ctx context.Context, stream, group string) (entry, error) {
 
 // create writes a configuration that must not exist yet.
 func (s *store) create(ctx context.Context, stream, group string, value []byte) (revision uint64, err error) {
-	err = answered(ctx, func() (err error) {
-		revision, err = s.kv.Create(ctx, ComposeKey(stream, group), value)
-		return err
-	})
+	revision, err = toBucket(ctx, func() (uint64, error) { return s.kv.Create(ctx, ComposeKey(stream, group), value) })
 	if errors.Is(err, jetstream.ErrKeyExists) {
 		return 0, because(ErrConflict, err, "another program created the group at the same moment; try again")
 	}
@@ -105,7 +117,7 @@ func (s *store) create(ctx context.Context, stream, group string, value []byte) 
 
 // update replaces the configuration that has the given revision.
 func (s *store) update(ctx context.Context, stream, group string, value []byte, revision uint64) (uint64, error) {
-	revision, err := s.kv.Update(ctx, ComposeKey(stream, group), value, revision)
+	revision, err := toBucket(ctx, func() (uint64, error) { return s.kv.Update(ctx, ComposeKey(stream, group), value, revision) })
 	return revision, conflict(err)
 }
 
@@ -115,7 +127,8 @@ func (s *store) delete(ctx context.Context, stream, group string, revision uint6
 	if revision != 0 {
 		opts = append(opts, jetstream.LastRevision(revision))
 	}
-	return conflict(s.kv.Delete(ctx, ComposeKey(stream, group), opts...))
+	_, err := toBucket(ctx, func() (struct{}, error) { return struct{}{}, s.kv.Delete(ctx, ComposeKey(stream, group), opts...) })
+	return conflict(err)
 }
 
 func conflict(err error) error {
