@@ -200,7 +200,7 @@ func TestAdminStorage(t *testing.T) {
 	for _, storage := range []jetstream.StorageType{jetstream.FileStorage, jetstream.MemoryStorage} {
 		t.Run(storage.String(), func(t *testing.T) {
 			t.Parallel()
-			a := &admin{newFixture(t)}
+			a := newBareAdmin(t)
 			a.addStream(jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"orders.*"}, Storage: storage})
 			a.elasticGroup("cg")
 			a.staticGroup("cg", "m1")
@@ -248,5 +248,6 @@ func TestAdminCluster(t *testing.T) {
 	if err != nil || slices.Contains(groups, "cg") {
 		t.Errorf("after the deletion %q, %v", groups, err)
 	}
+	a.settle()
 	c.WaitReady() // a node that is stopped while it makes a stream leaves a goroutine
 }

@@ -24,9 +24,41 @@ type admin struct{ *fixture }
 // partition count can be made for too.
 func newAdmin(t *testing.T, opts ...natstest.Option) *admin {
 	t.Helper()
-	a := &admin{newFixture(t, opts...)}
+	a := newBareAdmin(t, opts...)
 	a.stream("ORDERS", 0)
 	return a
+}
+
+// newBareAdmin runs a server with nothing on it.
+func newBareAdmin(t *testing.T, opts ...natstest.Option) *admin {
+	t.Helper()
+	a := &admin{newFixture(t, opts...)}
+	t.Cleanup(a.settle)
+	return a
+}
+
+// settle waits until the work-queue streams have reached their origin: a server
+// that is stopped while one asks for it leaves a goroutine for half a minute,
+// which would be taken for ours.
+func (a *admin) settle() {
+	natstest.Eventually(a.t, patience, func() error {
+		streams := a.js.ListStreams(a.ctx())
+		there, waiting := map[string]bool{}, map[string]string{}
+		for info := range streams.Info() {
+			there[info.Config.Name] = true
+			for _, source := range info.Sources {
+				if source.Active < 0 {
+					waiting[info.Config.Name] = source.Name
+				}
+			}
+		}
+		for name, origin := range waiting {
+			if there[origin] {
+				return fmt.Errorf("%s has not reached %s", name, origin)
+			}
+		}
+		return streams.Err()
+	})
 }
 
 // elasticGroup creates an elastic group with four partitions on ORDERS.
