@@ -75,8 +75,9 @@ func (b *natsBackend) look(ctx context.Context) (evLooked, jetstream.ConsumerCon
 	if errors.Is(err, ErrGroupNotFound) {
 		return evLooked{config: bucketGone}, none
 	}
+	var e entry
 	if err == nil {
-		_, err = st.get(ctx, b.stream, b.group)
+		e, err = st.get(ctx, b.stream, b.group)
 	}
 	if errors.Is(err, ErrGroupNotFound) {
 		return evLooked{config: entryGone}, none
@@ -87,9 +88,9 @@ func (b *natsBackend) look(ctx context.Context) (evLooked, jetstream.ConsumerCon
 	info, err := b.info(ctx)
 	switch {
 	case err == nil:
-		return evLooked{consumer: true, created: info.Created, timing: timingOf(info.Config)}, info.Config
+		return evLooked{revision: e.revision, consumer: true, created: info.Created, timing: timingOf(info.Config)}, info.Config
 	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
-		return evLooked{}, none
+		return evLooked{revision: e.revision}, none
 	}
 	return evLooked{err: err}, none
 }

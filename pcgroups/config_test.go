@@ -152,6 +152,7 @@ func TestLegacyConfigurationsAreRefused(t *testing.T) {
 		{"elastic with wildcards only", `{"max_members":2,"partitioning_wildcards":[1]}`, legacy + `"partitioning_wildcards"`, elastic},
 		{"prototype static", `{"max-members":2,"filter":"foo.>","members":["m1"]}`, legacy + `"filter"`, static},
 		{"prototype static, no filter", `{"max-members":2,"member-mappings":[{"member":"m1","partitions":[0,1]}]}`, legacy + `"max-members"`, static},
+		{"prototype mappings in a static group", `{"max_members":2,"member-mappings":[{"member":"m1","partitions":[0,1]}]}`, legacy + `"member-mappings"`, static},
 		{"prototype elastic", `{"max-members":2,"partitioning-wildcards":[1],"msg-buffer-size":10}`, legacy + `"max-members"`, elastic},
 		{"prototype mappings among current keys", `{"max_members":2,"partitioning_filters":[],"member-mappings":[]}`, legacy + `"member-mappings"`, elastic},
 		{"prototype buffer among current keys", `{"max_members":2,"partitioning_filters":[],"msg-buffer-size":10}`, legacy + `"msg-buffer-size"`, elastic},

@@ -15,6 +15,7 @@ type ConsumeOption func(*consumeOptions)
 type consumeOptions struct {
 	observer     observer
 	rejoin       bool
+	check        time.Duration // how often to look at the server unprompted
 	keepAlive    time.Duration // how long handlers are kept alive
 	keepAliveSet bool
 }
@@ -113,6 +114,7 @@ func consume(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, g
 	if o.keepAliveSet && o.keepAlive <= 0 {
 		return nil, name(badField("keep_alive", "must be longer than nothing"))
 	}
+	o.check = deriveTimers(config.AckWait).selfCheck
 	b := &natsBackend{fl: fl, js: js, stream: stream, group: group, member: member, user: config}
 	first, err := b.prepare(ctx, handle)
 	if o.rejoin && (errors.Is(err, ErrGroupNotFound) || errors.Is(err, ErrStreamNotFound) || errors.Is(err, ErrMemberNotInGroup)) {

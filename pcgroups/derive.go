@@ -26,11 +26,15 @@ type timers struct {
 	pinnedTTL  time.Duration // how long a silent instance keeps the pin
 	pullExpiry time.Duration // how long a pull request waits at the server
 	heartbeat  time.Duration // how often the server speaks while one waits
-	selfCheck  time.Duration // how often a member looks whether it should be consuming
+	selfCheck  time.Duration // how often a member looks at the server unprompted
 }
 
 // deriveTimers applies the oracle's rules: PinnedTTL max(AckWait, 1s), pull
-// expiry max(AckWait/2, 1s), self-correction at AckWait + 500 ms.
+// expiry max(AckWait/2, 1s).
+//
+// The self-check is our own: it finds what nothing else tells, such as a watch
+// that died with its bucket. The oracle tries to correct itself every AckWait +
+// 500 ms, but asks nobody; this asks, three requests at a time, so less often.
 func deriveTimers(ackWait time.Duration) timers {
 	if ackWait <= 0 {
 		ackWait = defaultAckWait
@@ -41,7 +45,7 @@ func deriveTimers(ackWait time.Duration) timers {
 		pinnedTTL:  max(ackWait, minExpiry),
 		pullExpiry: expiry,
 		heartbeat:  min(expiry/2, 30*time.Second),
-		selfCheck:  ackWait + 500*time.Millisecond,
+		selfCheck:  min(max(4*ackWait, 2*time.Second), 30*time.Second),
 	}
 }
 

@@ -20,15 +20,15 @@ func TestTimers(t *testing.T) {
 		user time.Duration
 		want timers
 	}{
-		{0, timers{ackWait: 5 * s, pinnedTTL: 5 * s, pullExpiry: 2500 * ms, heartbeat: 1250 * ms, selfCheck: 5500 * ms}},
-		{-s, timers{ackWait: 5 * s, pinnedTTL: 5 * s, pullExpiry: 2500 * ms, heartbeat: 1250 * ms, selfCheck: 5500 * ms}},
-		{500 * ms, timers{ackWait: 500 * ms, pinnedTTL: s, pullExpiry: s, heartbeat: 500 * ms, selfCheck: s}},
-		{s, timers{ackWait: s, pinnedTTL: s, pullExpiry: s, heartbeat: 500 * ms, selfCheck: 1500 * ms}},
-		{2 * s, timers{ackWait: 2 * s, pinnedTTL: 2 * s, pullExpiry: s, heartbeat: 500 * ms, selfCheck: 2500 * ms}},
-		{5 * s, timers{ackWait: 5 * s, pinnedTTL: 5 * s, pullExpiry: 2500 * ms, heartbeat: 1250 * ms, selfCheck: 5500 * ms}},
-		{30 * s, timers{ackWait: 30 * s, pinnedTTL: 30 * s, pullExpiry: 15 * s, heartbeat: 7500 * ms, selfCheck: 30500 * ms}},
-		// The client caps its heartbeat.
-		{300 * s, timers{ackWait: 300 * s, pinnedTTL: 300 * s, pullExpiry: 150 * s, heartbeat: 30 * s, selfCheck: 300500 * ms}},
+		{0, timers{ackWait: 5 * s, pinnedTTL: 5 * s, pullExpiry: 2500 * ms, heartbeat: 1250 * ms, selfCheck: 20 * s}},
+		{-s, timers{ackWait: 5 * s, pinnedTTL: 5 * s, pullExpiry: 2500 * ms, heartbeat: 1250 * ms, selfCheck: 20 * s}},
+		{500 * ms, timers{ackWait: 500 * ms, pinnedTTL: s, pullExpiry: s, heartbeat: 500 * ms, selfCheck: 2 * s}},
+		{s, timers{ackWait: s, pinnedTTL: s, pullExpiry: s, heartbeat: 500 * ms, selfCheck: 4 * s}},
+		{2 * s, timers{ackWait: 2 * s, pinnedTTL: 2 * s, pullExpiry: s, heartbeat: 500 * ms, selfCheck: 8 * s}},
+		{5 * s, timers{ackWait: 5 * s, pinnedTTL: 5 * s, pullExpiry: 2500 * ms, heartbeat: 1250 * ms, selfCheck: 20 * s}},
+		{30 * s, timers{ackWait: 30 * s, pinnedTTL: 30 * s, pullExpiry: 15 * s, heartbeat: 7500 * ms, selfCheck: 30 * s}},
+		// The client caps its heartbeat; the self-check is our own.
+		{300 * s, timers{ackWait: 300 * s, pinnedTTL: 300 * s, pullExpiry: 150 * s, heartbeat: 30 * s, selfCheck: 30 * s}},
 	} {
 		if got := deriveTimers(c.user); got != c.want {
 			t.Errorf("AckWait %s: got %+v, want %+v", c.user, got, c.want)
@@ -84,7 +84,7 @@ func fullUserConfig(t *testing.T) jetstream.ConsumerConfig {
 			t.Fatalf("the test does not know how to set %s", v.Type().Field(i).Name)
 		}
 	}
-	c.AckWait = 4 * time.Second
+	c.AckWait, c.InactiveThreshold = 4*time.Second, time.Hour
 	return c
 }
 
@@ -122,6 +122,10 @@ func TestConsumerConfiguration(t *testing.T) {
 	}
 	if !reflect.DeepEqual(user, before) {
 		t.Error("the caller's configuration was changed")
+	}
+	user.AckWait = 500 * time.Millisecond
+	if got := deriveConsumer(elasticFlavour, "g", "m1", user, filters); got.AckWait != user.AckWait || got.InactiveThreshold != user.AckWait || got.PinnedTTL != time.Second {
+		t.Errorf("AckWait 500ms: got AckWait %s, inactive threshold %s, pin %s; only the pin has a floor", got.AckWait, got.InactiveThreshold, got.PinnedTTL)
 	}
 }
 

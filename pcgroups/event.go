@@ -49,6 +49,7 @@ type (
 	// evLooked is what stands on the server. An error means that it is not known.
 	evLooked struct {
 		config   entryState
+		revision uint64 // of the configuration
 		consumer bool
 		created  time.Time
 		timing   timing
@@ -80,6 +81,7 @@ type (
 	evPinned struct{ pin string }
 
 	evTimer         struct{}
+	evTick          struct{} // time to look whether all is as it seems
 	evStop          struct{}
 	evHandlerFailed struct{ err error }
 	evConnClosed    struct{}

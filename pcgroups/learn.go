@@ -116,6 +116,8 @@ func (s *state) learn(ev event, out *plan) {
 
 	case evTimer:
 		s.timer = false
+	case evTick:
+		s.suspect = true
 	case evStop:
 		s.end(ending{unstarted: intakeGiveBack, unpin: true})
 	case evHandlerFailed:
@@ -223,6 +225,9 @@ func (s *state) learnLooked(ev evLooked, out *plan) {
 		if ev.consumer {
 			s.learnTiming(ev.timing)
 		}
+	}
+	if ev.err == nil && ev.config == entryThere && ev.revision > s.revision {
+		s.watching = false // it missed a change: it may be dead, so watch anew
 	}
 }
 

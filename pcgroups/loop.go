@@ -18,6 +18,7 @@ type loop struct {
 	handle    func(jetstream.Msg)
 	observer  observer
 	keepAlive time.Duration     // WithKeepAlive
+	check     time.Duration     // how often to look at the server unprompted
 	name      func(error) error // puts the session's name into its errors
 
 	events chan event
@@ -41,7 +42,7 @@ func newLoop(fl *flavour, b backend, handle func(jetstream.Msg), o consumeOption
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return &loop{
-		session: newSession(), backend: b, handle: handle, observer: o.observer, keepAlive: o.keepAlive, name: name,
+		session: newSession(), backend: b, handle: handle, observer: o.observer, keepAlive: o.keepAlive, check: o.check, name: name,
 		events: make(chan event), quit: make(chan struct{}),
 		state: state{fl: fl, rejoin: o.rejoin}, timer: t, cancel: func() {}, unwatch: func() {},
 	}
@@ -60,6 +61,8 @@ func (l *loop) tell(ev event) {
 func (l *loop) run(first ...event) {
 	closed, ignore := l.backend.closed()
 	stop := l.session.stop
+	tick := time.NewTicker(l.check)
+	defer tick.Stop()
 	for _, ev := range first {
 		l.step(ev)
 	}
@@ -69,6 +72,8 @@ func (l *loop) run(first ...event) {
 			l.step(ev)
 		case <-l.timer.C:
 			l.step(evTimer{})
+		case <-tick.C:
+			l.step(evTick{})
 		case <-stop:
 			stop = nil
 			l.step(evStop{})

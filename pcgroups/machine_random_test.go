@@ -127,7 +127,7 @@ func (w *world) config(atLeast int) {
 
 // random lets one thing happen that can happen now.
 func (w *world) random() {
-	can := []func(){func() { w.step(evWatchLost{errBoom}) }}
+	can := []func(){func() { w.step(evWatchLost{errBoom}) }, func() { w.step(evTick{}) }}
 	if w.s.fl == elasticFlavour {
 		can = append(can, func() { w.config(0) })
 	}
@@ -209,7 +209,7 @@ func (w *world) answer(outcome int) {
 		case 5:
 			w.step(evLooked{config: bucketGone})
 		default:
-			w.step(evLooked{consumer: true, created: w.s.created})
+			w.step(evLooked{consumer: true, created: w.s.created, revision: w.revision})
 		}
 	case actAdjust:
 		if w.pulling || w.draining {

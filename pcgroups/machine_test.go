@@ -86,10 +86,10 @@ func runScript(t *testing.T, script string) string {
 //	config REV member|stranger [PARTITION…]    changed REV    bad REV    gone REV
 //	watching    watch-failed    watch-lost    joined [differs|adjustable] CREATED PARTITION…
 //	join-failed error|not-unique|occupied|refused
-//	released [failed]    looked ok CREATED [ACKWAIT]|no-consumer|no-config|no-bucket|failed
+//	released [failed]    looked ok CREATED [ACKWAIT]|newer CREATED REV|no-consumer|no-config|no-bucket|failed
 //	unpinned    trouble    pull-ended    drained [late]    idle    pinned ID
 //	overdue    adjusted ACKWAIT|not-now|failed
-//	timer    stop    handler-failed    closed
+//	timer    tick    stop    handler-failed    closed
 func parseEvent(w []string) (event, error) {
 	boom := errors.New("boom")
 	arg := func(i int) string {
@@ -145,6 +145,8 @@ func parseEvent(w []string) (event, error) {
 			return evLooked{consumer: true, created: at(num(2)), timing: timing{ackWait: time.Duration(num(3))}}, nil
 		case "no-consumer":
 			return evLooked{}, nil
+		case "newer":
+			return evLooked{consumer: true, created: at(num(2)), revision: num(3)}, nil
 		case "no-config":
 			return evLooked{config: entryGone}, nil
 		case "no-bucket":
@@ -176,6 +178,8 @@ func parseEvent(w []string) (event, error) {
 		return evPinned{arg(1)}, nil
 	case "timer":
 		return evTimer{}, nil
+	case "tick":
+		return evTick{}, nil
 	case "stop":
 		return evStop{}, nil
 	case "handler-failed":

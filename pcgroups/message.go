@@ -29,7 +29,12 @@ var (
 
 // Subject returns the subject the message was published with: the partition
 // number in front is removed.
-func (m *ConsumerGroupMsg) Subject() string { return StripPartition(m.Msg.Subject()) }
+func (m *ConsumerGroupMsg) Subject() string {
+	if m.run == nil && m.Partition() < 0 {
+		return m.Msg.Subject() // adapted by HandlerFunc from elsewhere
+	}
+	return StripPartition(m.Msg.Subject())
+}
 
 // PartitionedSubject returns the subject as the consumer's stream carries it,
 // with the partition number in front.

@@ -31,8 +31,10 @@ func (p *natsPuller) closed() <-chan struct{} { return p.ended }
 // which a pull would bypass the pin, and an expiry of half the consumer's ack
 // wait, by which a pinned instance renews its pin in time.
 func (b *natsBackend) pull(a attachment, r *runner, tell func(event)) (puller, error) {
+	t := deriveTimers(a.config.AckWait)
 	cc, err := a.consumer.Consume(r.deliver,
-		jetstream.PullExpiry(deriveTimers(a.config.AckWait).pullExpiry),
+		jetstream.PullExpiry(t.pullExpiry),
+		jetstream.PullHeartbeat(t.heartbeat),
 		jetstream.PullPriorityGroup(PriorityGroup),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
 			if ev := pullEvent(err); ev != nil {
