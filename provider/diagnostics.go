@@ -1,0 +1,122 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/nats-io/nats.go"
+
+	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
+)
+
+// explain turns the error of an operation into what the user is told: what
+// failed, on which group, why, and what to do next. complaint is what the server
+// said about the connection, if anything.
+func explain(group groupRef, verb string, err error, complaint string) diag.Diagnostic {
+	cause := reason(err)
+	about := fmt.Sprintf("Could not %s %v", verb, group)
+
+	var unknown *unknownSettingsError
+	var connect *connectError
+	var overtime *overtimeError
+	var stale *staleError
+	var config *pcgroups.ConfigError
+	switch {
+	case errors.As(err, &unknown):
+		return diag.NewErrorDiagnostic("The NATS servers are not known yet",
+			fmt.Sprintf("%s: %v. To go on, apply what those values come from first, with -target, or plan with -refresh=false.", about, unknown))
+	case errors.As(err, &connect):
+		return explainConnect(connect)
+	case errors.As(err, &overtime):
+		return diag.NewErrorDiagnostic("Timed out", fmt.Sprintf("%s: %v.%s%s", about, overtime, libraryReason(err), said(complaint)))
+	case errors.Is(err, context.Canceled):
+		return diag.NewErrorDiagnostic("Cancelled", about+": the run was cancelled."+libraryReason(err))
+	case errors.As(err, &stale):
+		return diag.NewErrorDiagnostic("Consumer group changed since the plan",
+			fmt.Sprintf("The %v %v. Nothing was written. Run terraform plan again to decide about the group as it is now.", group, stale))
+	case errors.As(err, &config):
+		return diag.NewAttributeErrorDiagnostic(attributePath(config.Field), "Invalid consumer group", fmt.Sprintf("%s: %s.", about, config.Reason))
+	case errors.Is(err, pcgroups.ErrGroupExists):
+		return diag.NewErrorDiagnostic("Consumer group exists already", fmt.Sprintf(
+			"The %v exists already and was left as it is. To manage it with this resource, import it:\n\n"+
+				"import {\n  to = pcgroups_%s_group.NAME # this resource's address\n  id = %q\n}", group, group.kind, formatImportID(group.stream, group.name)))
+	case errors.Is(err, pcgroups.ErrNotGroupStream):
+		return diag.NewAttributeErrorDiagnostic(path.Root("name"), "The work-queue stream's name is taken", fmt.Sprintf("%s: %s.", about, cause))
+	case errors.Is(err, pcgroups.ErrStreamNotFound):
+		return diag.NewAttributeErrorDiagnostic(path.Root("stream"), "Stream not found", fmt.Sprintf(
+			"%s: there is no stream %q in this account. Create it first, or check its name. If Terraform creates it too, refer to that resource here so that it comes first.", about, group.stream))
+	case errors.Is(err, pcgroups.ErrJetStreamDisabled):
+		return diag.NewErrorDiagnostic("JetStream is not enabled", fmt.Sprintf(
+			"%s: the server is there but JetStream is not. Enable JetStream on the server and for this account, or check that the servers are the intended ones. (%s)", about, cause))
+	case errors.Is(err, pcgroups.ErrServerTooOld):
+		return diag.NewErrorDiagnostic("The NATS server is too old", fmt.Sprintf("%s: %s.", about, cause))
+	case errors.Is(err, pcgroups.ErrLegacyConfig):
+		return diag.NewErrorDiagnostic("Consumer group in a legacy format", fmt.Sprintf("%s: %s.", about, cause))
+	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		return diag.NewErrorDiagnostic("No answer from JetStream", fmt.Sprintf(
+			"%s: a request was not answered within the provider's request_timeout.%s", about, said(complaint)))
+	}
+	return diag.NewErrorDiagnostic(fmt.Sprintf("Consumer group: %s failed", verb), fmt.Sprintf("%s: %s.%s", about, cause, said(complaint)))
+}
+
+func explainConnect(e *connectError) diag.Diagnostic {
+	detail := fmt.Sprintf("Tried %s: %s.\n\n", e.servers, strings.TrimPrefix(e.reason, "nats: "))
+	switch {
+	case errors.Is(e.err, nats.ErrAuthorization), errors.Is(e.err, nats.ErrAuthExpired), errors.Is(e.err, nats.ErrAuthRevoked),
+		errors.Is(e.err, nats.ErrAccountAuthExpired), errors.Is(e.err, nats.ErrPermissionViolation):
+		return diag.NewErrorDiagnostic("NATS refused the credentials", detail+
+			"Check credentials_file, credentials, user with password, or token in the provider block; without any of these, "+
+			"the environment variables NATS_CREDS, NATS_USER with NATS_PASSWORD, and NATS_TOKEN.")
+	case errors.Is(e.err, nats.ErrNoServers), errors.Is(e.err, nats.ErrTimeout):
+		return diag.NewErrorDiagnostic("Cannot reach NATS", detail+
+			"Check that a server runs there, that the name or address and the port are right (servers in the provider block, else NATS_URL), "+
+			"and that no firewall is in between.")
+	}
+	return diag.NewErrorDiagnostic("Cannot connect to NATS", detail+"Check servers and the credentials in the provider block.")
+}
+
+// reason is the error without the library's own preamble, which repeats the
+// operation and the group.
+func reason(err error) string {
+	var e *pcgroups.Error
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	return strings.TrimSuffix(err.Error(), ".")
+}
+
+// libraryReason adds what the library made of an interruption, in particular
+// that something was left behind.
+func libraryReason(err error) string {
+	var e *pcgroups.Error
+	if errors.As(err, &e) {
+		return fmt.Sprintf(" (%v)", e.Err)
+	}
+	return ""
+}
+
+func said(complaint string) string {
+	if complaint == "" {
+		return ""
+	}
+	return fmt.Sprintf(" The server says: %s.", strings.TrimPrefix(complaint, "nats: "))
+}
+
+// attributePath finds the attribute for a field of the library's configuration.
+func attributePath(field string) path.Path {
+	switch field {
+	case "group":
+		return path.Root("name")
+	case "member":
+		return path.Root("members")
+	case "partitioning_wildcards":
+		return path.Root("partitioning_filters")
+	case "max_buffered_msg":
+		return path.Root("max_buffered_msgs")
+	}
+	return path.Root(field)
+}
