@@ -235,7 +235,7 @@ func TestAdminCluster(t *testing.T) {
 	a.staticGroup("cg", "m1")
 	a.checkStorage(jetstream.MemoryStorage, 3)
 
-	tenAtOnce(t, a, "cg")
+	tenAtOnce(t, a)
 	replacedConfig := a.revision(pcgroups.ElasticBucket, "cg")
 	_, err := pcgroups.AddMembers(a.ctx(), a.js, "ORDERS", "cg", []string{"late"})
 	must(t, err)

@@ -121,17 +121,17 @@ func TestErrorMessage(t *testing.T) {
 // it changed to this package.
 func TestClientErrorsGetASentinel(t *testing.T) {
 	for _, c := range []struct {
-		cause, want error
-		advice      string
+		cause        error
+		want, advice string
 	}{
-		{jetstream.ErrStreamNotFound, ErrStreamNotFound, "create the stream first"},
-		{jetstream.ErrJetStreamNotEnabled, ErrJetStreamDisabled, "enable it on the server"},
-		{jetstream.ErrJetStreamNotEnabledForAccount, ErrJetStreamDisabled, "enable it on the server"},
-		{nats.ErrNoResponders, ErrJetStreamDisabled, "nobody answered"},
-		{nats.ErrConnectionClosed, ErrConnectionClosed, ""},
-		{jetstream.ErrConsumerNotFound, nil, ""},
-		{context.DeadlineExceeded, nil, ""},
-		{io.ErrUnexpectedEOF, nil, ""},
+		{jetstream.ErrStreamNotFound, "ErrStreamNotFound", "create the stream first"},
+		{jetstream.ErrJetStreamNotEnabled, "ErrJetStreamDisabled", "enable it on the server"},
+		{jetstream.ErrJetStreamNotEnabledForAccount, "ErrJetStreamDisabled", "enable it on the server"},
+		{nats.ErrNoResponders, "ErrJetStreamDisabled", "nobody answered"},
+		{nats.ErrConnectionClosed, "ErrConnectionClosed", ""},
+		{jetstream.ErrConsumerNotFound, "", ""},
+		{context.DeadlineExceeded, "", ""},
+		{io.ErrUnexpectedEOF, "", ""},
 	} {
 		for _, cause := range []error{c.cause, fmt.Errorf("while asking: %w", c.cause)} {
 			err := failed("do", "S", "g", "", cause)
@@ -139,7 +139,7 @@ func TestClientErrorsGetASentinel(t *testing.T) {
 				t.Errorf("%v: the cause is lost", err)
 			}
 			for name, sentinel := range sentinels {
-				if errors.Is(err, sentinel) != (sentinel == c.want) {
+				if errors.Is(err, sentinel) != (name == c.want) {
 					t.Errorf("%v: matches %s: %v", err, name, errors.Is(err, sentinel))
 				}
 			}
@@ -163,7 +163,7 @@ func TestRevisionMismatchIsAConflict(t *testing.T) {
 			t.Errorf("%v became %v", cause, err)
 		}
 	}
-	if err := conflict(io.EOF); err != io.EOF {
+	if err := conflict(io.EOF); !errors.Is(err, io.EOF) || errors.Is(err, ErrConflict) {
 		t.Errorf("EOF became %v", err)
 	}
 	if err := conflict(nil); err != nil {
@@ -204,7 +204,7 @@ func TestPanicError(t *testing.T) {
 // is nil), by every call alike: an *Error that says what was tried, around the
 // field that is wrong.
 func TestCallsRefuseBadArgumentsWithoutAsking(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	handler := func(jetstream.Msg) {}
 	explicit := jetstream.ConsumerConfig{AckPolicy: jetstream.AckExplicitPolicy}
 	for want, call := range map[string]func() error{

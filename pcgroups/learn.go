@@ -12,6 +12,11 @@ const (
 	// hand-over before they are reported, about 5 s.
 	handoverPatience = 30
 
+	// replacement is how long whoever deleted our consumer has to make its own. An
+	// instance of the oracle with other settings deletes and creates; if ours came
+	// in between it would delete again, and so on.
+	replacement = 50 * time.Millisecond
+
 	faultFirst = 100 * time.Millisecond
 	faultMost  = 5 * time.Second
 )
@@ -220,6 +225,9 @@ func (s *state) learnLooked(ev evLooked, out *plan) {
 		s.gone, s.suspect = true, false
 	case s.attached && (!ev.consumer || !ev.created.Equal(s.created)) && s.fl.recreates:
 		s.gone, s.suspect = true, false
+		if !s.timer {
+			s.retry(out, replacement, replacement)
+		}
 	default:
 		s.suspect = false
 		if ev.consumer {

@@ -1,7 +1,6 @@
 package pcgroups
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -37,7 +36,7 @@ func TestWireNames(t *testing.T) {
 // before anything is asked of the server (the connection here is nil), with the
 // character that is wrong.
 func TestBadNamesAreRefusedUpFront(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	const only = "; only letters, digits, '-', '_' and '=' can be used"
 	const member = ", which a consumer name can not hold; use letters, digits, '-' and '_'"
 	long := strings.Repeat("x", 200)
@@ -110,7 +109,7 @@ func TestGoodNamesAreAccepted(t *testing.T) {
 func TestStaticNamesMayBeLongTogether(t *testing.T) {
 	stream, group := strings.Repeat("s", 200), strings.Repeat("g", 100)
 	create := func() error {
-		_, err := CreateStatic(context.Background(), nil, stream, group, 1, nil, []string{"m1"}, nil)
+		_, err := CreateStatic(t.Context(), nil, stream, group, 1, nil, []string{"m1"}, nil)
 		return err
 	}
 	if !getsPastValidation(create) { // with a nil connection the first request is a panic

@@ -215,7 +215,7 @@ func TestTolerantMembers(t *testing.T) {
 // the oracle writes the configuration, fails on the stream and leaves the key
 // behind. The connection is nil here, so that a request would crash the test.
 func TestCreateIsStricterThanTheOracle(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	star := []PartitioningFilter{{"foo.*", []int{1}}}
 	elastic := func(n uint, filters []PartitioningFilter, msgs, bytes int64, opts ...CreateOption) func() error {
 		return func() error {
