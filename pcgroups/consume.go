@@ -60,9 +60,9 @@ func WithLogger(logger *slog.Logger) ConsumeOption {
 // several instances of the member run, the server delivers to one of them, and
 // to another when that one stops or falls silent.
 //
-// config is the member's consumer. Name, durable name, filters, priority group,
-// policy and pin time to live are set by the protocol; everything else is the
-// caller's. MaxAckPending 1 gives strict order. AckWait, 5 s if not set, decides
+// config is the member's consumer. Durable name, filters, priority group, policy
+// and pin time to live are set by the protocol; everything else is the caller's
+// (so leave Name empty). MaxAckPending 1 gives strict order. AckWait, 5 s if not set, decides
 // how fast a dead instance is replaced; below 2 s an idle group's pin may move
 // between instances.
 //

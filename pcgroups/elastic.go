@@ -44,10 +44,7 @@ func CreateElastic(ctx context.Context, js jetstream.JetStream, streamName strin
 }
 
 func createElastic(ctx context.Context, js jetstream.JetStream, stream, group string, c *ElasticConsumerGroupConfig, o createOptions) (*ElasticConsumerGroupConfig, error) {
-	if err := checkNames(elasticFlavour, stream, group); err != nil {
-		return nil, err
-	}
-	if err := validateNewElastic(elasticFlavour, group, c); err != nil {
+	if err := c.ValidateNew(stream, group); err != nil {
 		return nil, err
 	}
 	ctx, cancel := call(ctx, js)

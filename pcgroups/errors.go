@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// The sentinels of this package. Every error returned by an exported function
-// is an [*Error] that wraps one of them where one applies, with the server's or
-// client's own error kept as a further cause, so that both
+// The sentinels of this package. Every error of a function that talks to the
+// server is an [*Error] that wraps one of them where one applies, with the
+// server's or client's own error kept as a further cause, so that both
 // errors.Is(err, ErrGroupNotFound) and errors.Is(err, jetstream.ErrKeyNotFound)
-// hold where both are true.
+// hold where both are true. Pure functions return a bare [*ConfigError].
 var (
 	// ErrGroupNotFound is returned when the group has no entry in its
 	// configuration bucket: it was never created, or was deleted. It is also
@@ -88,7 +88,8 @@ var (
 	ErrBucketDeleted = errors.New("the consumer groups' configuration bucket was deleted")
 )
 
-// Error is the error type of every exported function and of [Session.Err].
+// Error is the error type of every function that talks to the server, and of
+// [Session.Err].
 type Error struct {
 	Op     string // what was being done, such as "create elastic group"
 	Stream string // the stream the group is on

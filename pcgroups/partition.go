@@ -79,11 +79,7 @@ func GeneratePartitionFilters(members []string, maxMembers uint, memberMappings 
 	if len(members) == 0 {
 		filter = ">"
 	}
-	out := []string{}
-	for _, p := range partitionsOf(maxMembers, members, memberMappings, memberName) {
-		out = append(out, strconv.Itoa(p)+"."+filter)
-	}
-	return out
+	return prefixed(partitionsOf(maxMembers, members, memberMappings, memberName), filter)
 }
 
 // StaticGetPartitionFilters returns the subject filters of a static member's
@@ -98,24 +94,61 @@ func StaticGetPartitionFilters(config StaticConsumerGroupConfig, memberName stri
 // consumer (oracle: ElasticGetPartitionFilters), deduplicated as in
 // [StaticGetPartitionFilters].
 func ElasticGetPartitionFilters(config ElasticConsumerGroupConfig, memberName string) []string {
-	filters := make([]string, len(config.PartitioningFilters))
-	for i, f := range config.PartitioningFilters {
+	return memberFilters(filtersIn(config.PartitioningFilters), config.Members, config.MaxMembers, config.MemberMappings, memberName)
+}
+
+// AllPartitionFilters returns the filters of every member, as
+// [StaticGetPartitionFilters] gives them for one, in one pass over all.
+func (config *StaticConsumerGroupConfig) AllPartitionFilters() map[string][]string {
+	return allFilters(config.Filters, config.Members, config.Assignments())
+}
+
+// AllPartitionFilters returns the filters of every member, as
+// [ElasticGetPartitionFilters] gives them for one, in one pass over all.
+func (config *ElasticConsumerGroupConfig) AllPartitionFilters() map[string][]string {
+	return allFilters(filtersIn(config.PartitioningFilters), config.Members, config.Assignments())
+}
+
+func filtersIn(pfs []PartitioningFilter) []string {
+	filters := make([]string, len(pfs))
+	for i, f := range pfs {
 		filters[i] = f.Filter
 	}
-	return memberFilters(filters, config.Members, config.MaxMembers, config.MemberMappings, memberName)
+	return filters
+}
+
+func allFilters(filters, members []string, assignments map[string][]int) map[string][]string {
+	out := make(map[string][]string, len(assignments))
+	for member, parts := range assignments {
+		out[member] = filtersOfParts(filters, len(members) == 0, parts)
+	}
+	return out
 }
 
 func memberFilters(filters, members []string, maxMembers uint, mappings []MemberMapping, member string) []string {
-	if len(filters) == 0 || len(members) == 0 {
+	return filtersOfParts(filters, len(members) == 0, partitionsOf(maxMembers, members, mappings, member))
+}
+
+func filtersOfParts(filters []string, mapped bool, parts []int) []string {
+	if len(filters) == 0 || mapped {
 		// Mappings ignore the filters, so one pass gives what a pass for each
 		// filter would repeat.
 		filters = []string{">"}
 	}
 	var out []string
 	for _, f := range filters {
-		out = append(out, GeneratePartitionFilters(members, maxMembers, mappings, member, f)...)
+		out = append(out, prefixed(parts, f)...)
 	}
 	return unique(out)
+}
+
+// prefixed puts each partition in front of a filter.
+func prefixed(parts []int, filter string) []string {
+	out := make([]string, 0, len(parts))
+	for _, p := range parts {
+		out = append(out, strconv.Itoa(p)+"."+filter)
+	}
+	return out
 }
 
 // StripPartition removes the first token, the partition number, from a subject
@@ -129,7 +162,6 @@ func StripPartition(subject string) string {
 }
 
 // sortedSet is how members are stored and counted: sorted bytewise, once each.
-// Empty names are no members.
 func sortedSet(names []string) []string {
 	out := slices.Clone(names)
 	slices.Sort(out)

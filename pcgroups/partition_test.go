@@ -378,3 +378,34 @@ func benchGroup(partitions uint, members int) ElasticConsumerGroupConfig {
 	}
 	return c
 }
+
+// Prevents: the one-pass form giving a member other filters than the member
+// computes for itself.
+func TestAllPartitionFilters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "partitions")
+		members := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), 0, 8).Draw(t, "members")
+		filters := rapid.SampledFrom([][]string{nil, {"foo.*"}, {"foo.*", "bar.>"}}).Draw(t, "filters")
+		var mappings []MemberMapping
+		if len(members) == 0 {
+			for p := range n {
+				mappings = append(mappings, MemberMapping{Member: string(rune('a' + p)), Partitions: []int{p}})
+			}
+		}
+		s := StaticConsumerGroupConfig{MaxMembers: uint(n), Filters: filters, Members: members, MemberMappings: mappings}
+		for m, got := range s.AllPartitionFilters() {
+			if want := StaticGetPartitionFilters(s, m); !slices.Equal(got, want) {
+				t.Fatalf("%s: %v, want %v", m, got, want)
+			}
+		}
+		e := ElasticConsumerGroupConfig{MaxMembers: uint(n), Members: members, MemberMappings: mappings}
+		for _, f := range filters {
+			e.PartitioningFilters = append(e.PartitioningFilters, PartitioningFilter{Filter: f})
+		}
+		for m, got := range e.AllPartitionFilters() {
+			if want := ElasticGetPartitionFilters(e, m); !slices.Equal(got, want) {
+				t.Fatalf("%s: %v, want %v", m, got, want)
+			}
+		}
+	})
+}

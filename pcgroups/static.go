@@ -38,10 +38,7 @@ func createStatic(ctx context.Context, js jetstream.JetStream, stream, group str
 	if o.membership {
 		return nil, badField("members", "give a static group's members as arguments, not as options")
 	}
-	if err := checkNames(staticFlavour, stream, group); err != nil {
-		return nil, err
-	}
-	if err := validateNewStatic(staticFlavour, group, c); err != nil {
+	if err := c.ValidateNew(stream, group); err != nil {
 		return nil, err
 	}
 	ctx, cancel := call(ctx, js)

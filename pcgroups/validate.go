@@ -153,6 +153,26 @@ func validateSubject(field, filter string) error {
 	return nil
 }
 
+// ValidateNew tells whether a group of this name could be created on the stream
+// with this configuration, so far as that can be told without asking the server:
+// it is what [CreateStatic] checks first. The error is a [*ConfigError].
+func (config *StaticConsumerGroupConfig) ValidateNew(streamName, consumerGroupName string) error {
+	if err := checkNames(staticFlavour, streamName, consumerGroupName); err != nil {
+		return err
+	}
+	return validateNewStatic(staticFlavour, consumerGroupName, config)
+}
+
+// ValidateNew tells whether a group of this name could be created on the stream
+// with this configuration, so far as that can be told without asking the server:
+// it is what [CreateElastic] checks first. The error is a [*ConfigError].
+func (config *ElasticConsumerGroupConfig) ValidateNew(streamName, consumerGroupName string) error {
+	if err := checkNames(elasticFlavour, streamName, consumerGroupName); err != nil {
+		return err
+	}
+	return validateNewElastic(elasticFlavour, consumerGroupName, config)
+}
+
 func validateNewElastic(fl *flavour, group string, c *ElasticConsumerGroupConfig) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -162,6 +182,9 @@ func validateNewElastic(fl *flavour, group string, c *ElasticConsumerGroupConfig
 	}
 	for i, f := range c.PartitioningFilters {
 		if err := validateSubject("partitioning_filters", f.Filter); err != nil {
+			return err
+		}
+		if err := validateTransformable(f.Filter); err != nil {
 			return err
 		}
 		for _, other := range c.PartitioningFilters[:i] {
@@ -206,6 +229,18 @@ func checkNewMembers(fl *flavour, group string, members []string, mappings []Mem
 	for _, m := range mappings {
 		if err := checkMember(fl, group, m.Member); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// validateTransformable refuses tokens that the server's subject transforms take
+// for their own: $1 and {{…}} would put the messages under other subjects.
+func validateTransformable(filter string) error {
+	for token := range strings.SplitSeq(filter, ".") {
+		digits := strings.TrimPrefix(token, "$")
+		if strings.Contains(token, "{{") || digits != token && digits != "" && strings.Trim(digits, "0123456789") == "" {
+			return badField("partitioning_filters", "%q contains %q, which the server's subject transforms take for a reference to a wildcard", filter, token)
 		}
 	}
 	return nil

@@ -251,6 +251,8 @@ func TestCreateIsStricterThanTheOracle(t *testing.T) {
 		{"an empty token", elastic(2, pfs("foo..*"), 0, 0), `elastic group S/g: partitioning_filters: "foo..*" has an empty token`},
 		{"a space in a filter", elastic(2, pfs("foo. .*"), 0, 0), `elastic group S/g: partitioning_filters: "foo. .*" contains a space`},
 		{"a > in the middle", elastic(2, pfs("foo.>.*"), 0, 0), `elastic group S/g: partitioning_filters: "foo.>.*" has > before its last token`},
+		{"messages stored under another subject", elastic(2, pfs("$1.*"), 0, 0), `elastic group S/g: partitioning_filters: "$1.*" contains "$1", which the server's subject transforms take for a reference to a wildcard`},
+		{"a transform the server refuses", elastic(2, pfs("{{x}}.*"), 0, 0), `elastic group S/g: partitioning_filters: "{{x}}.*" contains "{{x}}", which the server's subject transforms take for a reference to a wildcard`},
 		{"an empty static filter", static(2, []string{"foo", ""}, nil), `static group S/g: filters: a filter must not be empty`},
 		{"a static filter with an empty token", static(2, []string{"foo."}, nil), `static group S/g: filters: "foo." has an empty token`},
 		{"a member that can have no consumer", static(2, nil, []string{"m1", "m.2"}), `static group S/g: member: "m.2" contains a dot, which a consumer name can not hold; use letters, digits, '-' and '_'`},
