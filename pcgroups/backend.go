@@ -208,6 +208,9 @@ func (b *natsBackend) barrier(ctx context.Context, acked string) error {
 }
 
 func (b *natsBackend) unpin(ctx context.Context, pin string) error {
+	if !b.js.Conn().IsConnected() {
+		return nil // nobody to tell; the pin runs out
+	}
 	// The acknowledgements of the messages just handled go first.
 	if err := b.js.Conn().FlushWithContext(ctx); err != nil {
 		return err

@@ -58,7 +58,8 @@ func (l *loop) answer(ev event) {
 func (l *loop) unwrap(ev event) event {
 	switch ev := ev.(type) {
 	case watchStarted:
-		l.unwatch()
+		// The old one may be waiting to be heard, so it is not waited for here.
+		l.tasks.Go(l.unwatch)
 		l.unwatch = ev.stop
 		return evWatching{}
 	case joinDone:

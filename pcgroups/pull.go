@@ -71,7 +71,11 @@ func (b *natsBackend) watch(ctx context.Context, tell func(event)) (func(), erro
 		return nil, err
 	}
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	setUp := context.AfterFunc(ctx, cancel) // ctx bounds the setting up
 	w, err := st.kv.Watch(own, ComposeKey(b.stream, b.group))
+	if err == nil && !setUp() {
+		err = errors.Join(ctx.Err(), w.Stop())
+	}
 	if err != nil {
 		cancel()
 		return nil, err

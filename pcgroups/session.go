@@ -12,7 +12,8 @@ type ConsumerGroupConsumeContext interface {
 	// Stop asks the session to end and returns at once. No further message is
 	// started, what is buffered is given back, and a running handler may finish
 	// until its message's ack deadline. It may be called at any time, by several
-	// goroutines, more than once, and from a handler.
+	// goroutines, more than once, and from a handler. While the connection is down
+	// the end takes some 5 s, which the client waits for its server.
 	Stop()
 	// Done delivers the session's error once it has ended, nil after Stop or the
 	// group's deletion, and is closed then. Only one receiver gets the error; the

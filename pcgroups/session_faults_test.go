@@ -258,3 +258,34 @@ func TestKeepAlive(t *testing.T) {
 	f.member("m1", 0, strict(time.Second), pcgroups.WithKeepAlive(time.Minute))
 	f.allHandled(2)
 }
+
+// Prevents: a Stop that hangs as long as the server is away, in whichever state
+// the session is then.
+func TestStopWhileCutOff(t *testing.T) {
+	for name, members := range map[string][]string{"consuming": {"m1"}, "waiting": nil} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.elastic(2, members...)
+			proxy := natstest.StartProxy(t, f.srv.URL())
+			nc := f.srv.ConnectVia(proxy, nats.ReconnectWait(20*time.Millisecond), nats.MaxReconnects(-1))
+			js, err := jetstream.New(nc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := pcgroups.ElasticConsume(f.ctx(), js, "ORDERS", "workers", "m1", f.handler("m1", 0), strict(time.Second))
+			if err != nil {
+				t.Fatal(err)
+			}
+			proxy.Cut()
+			natstest.Never(t, 2500*time.Millisecond, func() bool { return s.Err() != nil }, "the session ended") // a look is under way
+			s.Stop()
+			begun := time.Now()
+			if err := waitDone(t, s); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(begun); took > 8*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
