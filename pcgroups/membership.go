@@ -141,14 +141,19 @@ func changeMembership(ctx context.Context, js jetstream.JetStream, stream, group
 	if err != nil {
 		return nil, err
 	}
-	for attempt := 1; ; attempt++ {
+	for conflicts := 0; ; {
 		c, err := s.tryChange(ctx, stream, group, o.revision, change)
-		if !errors.Is(err, ErrConflict) || !commutes || o.revision != 0 {
-			return c, err
+		if errors.Is(err, ErrConflict) && commutes && o.revision == 0 {
+			conflicts++
+			err = jitter(ctx, time.Duration(conflicts)*5*time.Millisecond)
+			if err == nil {
+				continue
+			}
 		}
-		if jitter(ctx, time.Duration(attempt)*5*time.Millisecond) != nil {
-			return nil, err
+		if conflicts > 0 && err != nil && ctx.Err() != nil {
+			return nil, because(ErrConflict, err, "others changed the group again and again until the time was up; try again later")
 		}
+		return c, err
 	}
 }
 

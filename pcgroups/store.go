@@ -197,7 +197,7 @@ func failed(op string, stream, group, member string, err error) error {
 // classify puts the package's sentinel beside the causes that have one.
 func classify(err error) error {
 	switch {
-	case errors.Is(err, ErrStreamNotFound), errors.Is(err, ErrGroupNotFound):
+	case errors.Is(err, ErrStreamNotFound), errors.Is(err, ErrGroupNotFound), errors.Is(err, ErrConflict):
 		return err
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return because(ErrStreamNotFound, err, "create the stream first, or check its name and the account")
