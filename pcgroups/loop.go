@@ -36,8 +36,7 @@ type loop struct {
 	err     error
 }
 
-// newLoop prepares a session in its initial state. first are events known
-// already, the configuration among them.
+// newLoop prepares a session that knows nothing yet.
 func newLoop(fl *flavour, b backend, handle func(jetstream.Msg), o consumeOptions, name func(error) error) *loop {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
@@ -57,7 +56,8 @@ func (l *loop) tell(ev event) {
 	}
 }
 
-// run is the goroutine.
+// run is the goroutine. first are events known already, the configuration among
+// them.
 func (l *loop) run(first ...event) {
 	closed, ignore := l.backend.closed()
 	stop := l.session.stop

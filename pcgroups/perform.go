@@ -136,8 +136,11 @@ func (l *loop) startPull() {
 	l.tasks.Go(func() { r.keep(l.backend.renew) })
 	// The client may stop by itself, which nothing else tells.
 	l.tasks.Go(func() {
-		<-p.closed()
-		tell(evPullEnded{errPullClosed})
+		select {
+		case <-p.closed():
+			tell(evPullEnded{errPullClosed})
+		case <-l.quit:
+		}
 	})
 	l.session.update(func(s *Status) { s.Consuming = true })
 }
@@ -160,9 +163,7 @@ func (l *loop) drain(a actDrain) {
 			r.cancel(ErrHandlerTimeout)
 		}
 		l.tell(evDrained{late})
-		if late {
-			r.waitIdle()
-			<-stopped // what was buffered behind it is given back by now
+		if late && r.waitIdle(stopped, l.quit) {
 			l.tell(evIdle{})
 		}
 		r.cancel(context.Canceled)

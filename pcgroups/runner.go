@@ -222,16 +222,25 @@ func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late bool) {
 	}
 }
 
-// waitIdle returns when no handler runs.
-func (r *runner) waitIdle() {
+// waitIdle returns true when no handler runs and the pull has stopped, so that
+// what was buffered behind a late one is given back; false when quit is closed,
+// as a handler that hangs must not hold up the end of its session.
+func (r *runner) waitIdle(stopped, quit <-chan struct{}) bool {
 	for {
 		r.mu.Lock()
 		running, changed := len(r.active) > 0, r.wait()
 		r.mu.Unlock()
 		if !running {
-			return
+			changed = stopped
 		}
-		<-changed
+		select {
+		case <-changed:
+			if !running {
+				return true
+			}
+		case <-quit:
+			return false
+		}
 	}
 }
 

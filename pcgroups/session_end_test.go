@@ -93,6 +93,21 @@ func TestHandlerFailureEndsTheSession(t *testing.T) {
 	}
 }
 
+// Prevents: a Stop that waits for a handler that never returns.
+func TestStopUnderHungHandler(t *testing.T) {
+	f := newFixture(t)
+	f.elastic(2, "m1")
+	started, release := make(chan struct{}), make(chan struct{})
+	s := f.join(pcgroups.ElasticConsume, "m1", func(jetstream.Msg) { close(started); <-release }, strict(time.Second))
+	defer close(release)
+	f.publish(1, 1)
+	<-started
+	s.Stop()
+	if err := waitDone(t, s); !errors.Is(err, pcgroups.ErrHandlerTimeout) {
+		t.Fatalf("got %v", err)
+	}
+}
+
 // Prevents: a session that hangs or spins when its connection is closed.
 func TestConnectionClosed(t *testing.T) {
 	f := newFixture(t)
