@@ -118,7 +118,8 @@ func (b builder) build(ctx context.Context, folder, path, title string) (CLI, er
 	cmd.Dir = folder
 	// The caller's flags and workspace are meant for the caller's module. The
 	// CLI needs no C, and without it builds the same wherever Go does.
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0")
+	// Go's own scratch files go with ours, also when it is interrupted.
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0", "GOTMPDIR="+scratch)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	// go removes its scratch files when it is interrupted, not when killed.
