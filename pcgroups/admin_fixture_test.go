@@ -1,16 +1,21 @@
 package pcgroups_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"runtime/pprof"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest"
+	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest/poll"
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
 )
 
@@ -37,9 +42,10 @@ func newBareAdmin(t *testing.T, opts ...natstest.Option) *admin {
 	return a
 }
 
-// settle waits until the work-queue streams have reached their origins. A server
-// that is stopped while one asks for it leaves a goroutine for half a minute,
-// which would be taken for ours.
+// settle waits until the work-queue streams have reached their origins, and the
+// origins have let go of those that were deleted. A server that is stopped while
+// it waits for either leaves a goroutine for half a minute, which would be taken
+// for ours.
 func (a *admin) settle() {
 	natstest.Eventually(a.t, patience, func() error {
 		streams := a.js.ListStreams(a.ctx())
@@ -58,6 +64,15 @@ func (a *admin) settle() {
 			}
 		}
 		return streams.Err()
+	})
+	// Nothing announces the other, and another test's server may be at it.
+	_ = poll.Until(patience/50, func() error {
+		var stacks bytes.Buffer
+		err := pprof.Lookup("goroutine").WriteTo(&stacks, 1)
+		if bytes.Contains(stacks.Bytes(), []byte("tryDeleteSourcingConsumer")) {
+			return errors.New("a server is deleting the consumer of a source")
+		}
+		return err
 	})
 }
 
@@ -268,6 +283,17 @@ type meddled struct {
 	deleteConsumer func(ctx context.Context, stream, consumer string) error
 	// beforeUpdate is called between the reading and the writing of a key.
 	beforeUpdate func()
+	// So many questions about a stream or bucket get no answer, and so many
+	// writes to a bucket meet nobody.
+	unanswered, unheard atomic.Int32
+}
+
+func (m *meddled) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	if m.unanswered.Add(-1) >= 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return m.JetStream.Stream(ctx, name)
 }
 
 func (m *meddled) CreateStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
@@ -285,21 +311,41 @@ func (m *meddled) DeleteConsumer(ctx context.Context, stream, consumer string) e
 }
 
 func (m *meddled) KeyValue(ctx context.Context, bucket string) (jetstream.KeyValue, error) {
-	kv, err := m.JetStream.KeyValue(ctx, bucket)
-	if err != nil || m.beforeUpdate == nil {
-		return kv, err
+	if m.unanswered.Add(-1) >= 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
 	}
-	return &meddledBucket{kv, m.beforeUpdate}, nil
+	kv, err := m.JetStream.KeyValue(ctx, bucket)
+	return &meddledBucket{kv, m}, err
 }
 
 type meddledBucket struct {
 	jetstream.KeyValue
-	before func()
+	m *meddled
+}
+
+func (b *meddledBucket) Create(ctx context.Context, key string, value []byte, opts ...jetstream.KVCreateOpt) (uint64, error) {
+	if b.m.unheard.Add(-1) >= 0 {
+		return 0, nats.ErrNoResponders
+	}
+	return b.KeyValue.Create(ctx, key, value, opts...)
 }
 
 func (b *meddledBucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	b.before()
+	if b.m.unheard.Add(-1) >= 0 {
+		return 0, nats.ErrNoResponders
+	}
+	if b.m.beforeUpdate != nil {
+		b.m.beforeUpdate()
+	}
 	return b.KeyValue.Update(ctx, key, value, revision)
+}
+
+func (b *meddledBucket) Delete(ctx context.Context, key string, opts ...jetstream.KVDeleteOpt) error {
+	if b.m.unheard.Add(-1) >= 0 {
+		return nats.ErrNoResponders
+	}
+	return b.KeyValue.Delete(ctx, key, opts...)
 }
 
 // holds waits until a stream holds n messages.

@@ -42,6 +42,16 @@ func TestAdminCreateRollsBack(t *testing.T) {
 		_, err = elastic(2, byKey, -1, 1<<20)(a)
 		must(t, err)
 	})
+	t.Run("overlapping filters", func(t *testing.T) {
+		t.Parallel()
+		a := newAdmin(t)
+		a.nothingWritten(func() { // the server would refuse the stream
+			for _, other := range []string{"orders.*", "orders.>", "*.*", ">"} {
+				_, err := elastic(2, []pcgroups.PartitioningFilter{{Filter: other}, byKey[0]}, -1, -1)(a)
+				refused(t, err, pcgroups.ErrInvalidConfig)
+			}
+		})
+	})
 	t.Run("no more streams", func(t *testing.T) {
 		t.Parallel()
 		a := newAdmin(t)
@@ -204,4 +214,30 @@ func TestAdminCreateMends(t *testing.T) {
 		must(t, err)
 		sameStrings(t, "members", c.Members, "m2")
 	})
+}
+
+// While a cluster creates a stream it drops questions about it, and a bucket can
+// be seen before anybody takes what is sent to it. Of ten programs that start
+// together in a fresh account some would wait until their time is up, and others
+// be told that JetStream is not enabled.
+func TestAdminClusterAtWork(t *testing.T) {
+	t.Parallel()
+	a := newAdmin(t)
+	a.elasticGroup("cg")
+	js := &meddled{JetStream: a.js}
+	for _, step := range []func() error{
+		func() error { return add("m1")(a.ctx(), js) },
+		func() error {
+			_, err := pcgroups.CreateElastic(a.ctx(), js, "ORDERS", "cg2", 4, byKey, -1, -1)
+			return err
+		},
+		func() error { return pcgroups.DeleteElastic(a.ctx(), js, "ORDERS", "cg") },
+	} {
+		js.unanswered.Store(1)
+		js.unheard.Store(3)
+		must(t, step())
+		if js.unanswered.Load() >= 0 || js.unheard.Load() >= 0 {
+			t.Error("it did not come to that")
+		}
+	}
 }

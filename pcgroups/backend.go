@@ -28,7 +28,7 @@ type backend interface {
 	// pull delivers messages until stopped. Troubles are told as events.
 	pull(a attachment, r *runner, tell func(event)) (puller, error)
 	// release deletes the consumer if it is still the one created then. Unless
-	// final, it is left to an instance that holds its pin with another id.
+	// final, it is left to another instance that holds its pin or has a message.
 	release(ctx context.Context, created time.Time, pin string, final bool) error
 	// barrier returns when the server has processed every acknowledgement sent
 	// before, of which the one with this reply subject is the last.
@@ -37,7 +37,9 @@ type backend interface {
 	// an empty one never is.
 	unpin(ctx context.Context, pin string) error
 	// renew renews the pin. It tells whether it is still held, as far as is known.
-	renew(ctx context.Context, pin string) (held bool)
+	renew(timeout time.Duration, pin string) (held bool)
+	// connected tells whether the server hears us, as far as is known.
+	connected() bool
 	// closed delivers or is closed when the connection is closed for good.
 	closed() (closed <-chan nats.Status, stop func())
 }
@@ -64,6 +66,8 @@ type natsBackend struct {
 	js                    jetstream.JetStream
 	stream, group, member string
 	user                  jetstream.ConsumerConfig
+
+	idle idleConsumer // as join found it the last times
 }
 
 func (b *natsBackend) consumerStream() string { return b.fl.groupStream(b.stream, b.group) }
@@ -88,7 +92,9 @@ func (b *natsBackend) look(ctx context.Context) (evLooked, jetstream.ConsumerCon
 	info, err := b.info(ctx)
 	switch {
 	case err == nil:
-		return evLooked{revision: e.revision, consumer: true, created: info.Created, timing: timingOf(info.Config)}, info.Config
+		return evLooked{
+			revision: e.revision, consumer: true, created: info.Created, timing: timingOf(info.Config), unfit: !samePinning(info.Config),
+		}, info.Config
 	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
 		return evLooked{revision: e.revision}, none
 	}
@@ -152,7 +158,7 @@ func (b *natsBackend) joinExisting(ctx context.Context, want jetstream.ConsumerC
 		return c, nil
 	case !b.fl.recreates:
 		return nil, &joinFault{joinRefused, because(exists, errors.New("it has other filters or no pinning"), "delete the consumer "+info.Name)}
-	case inUse(info):
+	case inUse(info) && !b.deserted(info):
 		return nil, &joinFault{joinOccupied, fmt.Errorf("consumer %s still has the filters of an earlier membership and is in use: %w", info.Name, exists)}
 	}
 	if err := deleteConsumer(ctx, b.js, b.consumerStream(), b.consumerName()); err != nil {
@@ -177,6 +183,36 @@ func inUse(info *jetstream.ConsumerInfo) bool {
 	return pinOf(info) != "" || info.NumWaiting != 0 || info.NumAckPending != 0
 }
 
+// desertion is how long a pinned consumer must have been without a waiting pull and
+// without a message in flight to be taken for deserted. Its instance pulls all the
+// time, and when it stops to hand over it deletes the consumer within
+// milliseconds.
+const desertion = 250 * time.Millisecond
+
+// deserted tells whether a pinned consumer has nobody behind its pin. That
+// happens when the server pins a pull at the moment its client takes it back: the
+// client never hears of it.
+func (b *natsBackend) deserted(info *jetstream.ConsumerInfo) bool {
+	if info.NumWaiting != 0 || info.NumAckPending != 0 {
+		b.idle = idleConsumer{}
+		return false
+	}
+	now := idleConsumer{created: info.Created, pin: pinOf(info), delivered: info.Delivered.Consumer, since: time.Now()}
+	if was := b.idle; was.pin == now.pin && was.created.Equal(now.created) && was.delivered == now.delivered {
+		return now.since.Sub(was.since) >= desertion
+	}
+	b.idle = now
+	return false
+}
+
+// idleConsumer is when a pinned consumer was first seen idle.
+type idleConsumer struct {
+	created   time.Time
+	pin       string
+	delivered uint64
+	since     time.Time
+}
+
 func pinOf(info *jetstream.ConsumerInfo) string {
 	for _, g := range info.PriorityGroups {
 		if g.Group == PriorityGroup {
@@ -196,7 +232,9 @@ func (b *natsBackend) release(ctx context.Context, created time.Time, pin string
 	case !info.Created.Equal(created):
 		return nil // another instance replaced it already
 	}
-	if holder := pinOf(info); !final && holder != "" && holder != pin {
+	// Without a pin of ours it is another instance's, if one holds a pin or has
+	// something in flight; a pin may be lost under a running handler.
+	if holder := pinOf(info); !final && (pin == "" || holder != pin) && (holder != "" || info.NumAckPending > 0) {
 		return nil
 	}
 	return deleteConsumer(ctx, b.js, b.consumerStream(), b.consumerName())
@@ -208,7 +246,7 @@ func (b *natsBackend) barrier(ctx context.Context, acked string) error {
 }
 
 func (b *natsBackend) unpin(ctx context.Context, pin string) error {
-	if !b.js.Conn().IsConnected() {
+	if !b.connected() {
 		return nil // nobody to tell; the pin runs out
 	}
 	// The acknowledgements of the messages just handled go first.
@@ -231,6 +269,8 @@ func (b *natsBackend) unpin(ctx context.Context, pin string) error {
 	}
 	return err
 }
+
+func (b *natsBackend) connected() bool { return b.js.Conn().IsConnected() }
 
 func (b *natsBackend) closed() (<-chan nats.Status, func()) {
 	ch := b.js.Conn().StatusChanged(nats.CLOSED)

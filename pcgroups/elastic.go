@@ -91,7 +91,7 @@ func createElastic(ctx context.Context, js jetstream.JetStream, stream, group st
 // claimElastic writes the configuration or finds the same one. Having written it
 // is what entitles to create the stream.
 func (s *store) claimElastic(ctx context.Context, stream, group string, c *ElasticConsumerGroupConfig, state groupStreamState, o createOptions) (_ *ElasticConsumerGroupConfig, created bool, err error) {
-	for attempt := 0; ; attempt++ {
+	for attempt := 1; ; attempt++ {
 		stored, err := s.getElastic(ctx, stream, group)
 		switch {
 		case err == nil && o.failIfExists:
@@ -109,7 +109,7 @@ func (s *store) claimElastic(ctx context.Context, stream, group string, c *Elast
 		if err == nil {
 			return c, true, nil
 		}
-		if !errors.Is(err, ErrConflict) || attempt == maxAttempts {
+		if !errors.Is(err, ErrConflict) || jitter(ctx, attempt) != nil {
 			return nil, false, err
 		}
 	}

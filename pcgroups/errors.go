@@ -36,8 +36,8 @@ var (
 	// partition count, filters or buffer limits for an elastic one.
 	ErrGroupConfigChanged = errors.New("consumer group configuration changed")
 
-	// ErrConsumerDeleted ends a static session whose durable consumer was
-	// deleted while the group still exists. Creating it again could replay or
+	// ErrConsumerDeleted ends a static session whose durable consumer was deleted,
+	// or changed beyond use, while the group still exists. Creating it again could replay or
 	// skip messages, so that is left to the user (see WithRejoin).
 	ErrConsumerDeleted = errors.New("the member's consumer was deleted")
 

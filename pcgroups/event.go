@@ -51,6 +51,7 @@ type (
 		config   entryState
 		revision uint64 // of the configuration
 		consumer bool
+		unfit    bool // the consumer does not pin any more
 		created  time.Time
 		timing   timing
 		err      error

@@ -12,66 +12,61 @@ import (
 
 // keep does for one pull what has to be done while its handlers run, as the
 // client sends no pull then and the server goes by pulls alone: it renews the pin,
-// extends the ack deadlines of handlers that are to be kept alive, and tells when
-// one is overdue. It returns when the runner is cancelled.
-func (r *runner) keep(renew func(ctx context.Context, pin string) (held bool)) {
-	t := time.NewTimer(r.tick)
+// extends the ack deadlines of handlers that are to be kept alive, ends the
+// context of one that is overdue, and tells. It returns when the runner is closed.
+func (r *runner) keep(renew func(timeout time.Duration, pin string) (held bool)) {
+	period := max(r.config.PinnedTTL/3, time.Millisecond)
+	tick := period
+	if r.acks {
+		tick = min(tick, max(effectiveAckWait(r.config)/3, 10*time.Millisecond))
+	}
+	t := time.NewTimer(tick)
 	defer t.Stop()
+	renewed := time.Now()
 	told := false
 	for {
 		select {
-		case <-r.ctx.Done():
+		case <-r.over:
 			return
 		case <-t.C:
 		}
-		extend, overdue, next := r.survey(time.Now())
-		for _, d := range extend {
-			_ = d.InProgress() // if it fails the deadline stays as it was
-		}
+		overdue, next := r.survey(time.Now(), tick)
 		if overdue && !told {
 			r.report(evOverdue{})
 		}
 		told = overdue
-		if pin := r.pinID(); pin != "" && !overdue && intake(r.intake.Load()) == intakeRun && !renew(r.ctx, pin) {
-			r.lost(pin)
+		pin := r.mem.pinID()
+		if pin != "" && !overdue && intake(r.intake.Load()) == intakeRun && time.Since(renewed) >= period-tick/2 {
+			renewed = time.Now()
+			if !renew(min(tick, time.Second), pin) {
+				r.lost(pin)
+			}
 		}
 		t.Reset(next)
 	}
 }
 
-// survey looks at the handlers that run: whose message to extend, whether one is
-// past its ack deadline, and when to look again.
-func (r *runner) survey(now time.Time) (extend []*delivery, overdue bool, next time.Duration) {
-	next = r.tick
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for d, started := range r.active {
-		if r.ackWait <= 0 {
-			continue // takes no acks, so has no deadline
-		}
-		if now.Sub(started) < r.keepAlive {
-			extend = append(extend, d)
-			continue
-		}
-		switch left := d.until().Sub(now); {
-		case left <= 0:
-			overdue = true
-		case left < next:
-			next = left
-		}
+// survey looks at the handler that runs: it extends its deadline, or ends its
+// context when that is past, and returns when to look again.
+func (r *runner) survey(now time.Time, tick time.Duration) (overdue bool, next time.Duration) {
+	d := r.current.Load()
+	if d == nil || !r.acks {
+		return false, tick
 	}
-	return extend, overdue, next
+	if now.Sub(d.begun) < r.keepAlive && r.connected() && !d.settled.Load() {
+		_ = d.InProgress() // if it fails the deadline stays as it was
+	}
+	left := d.until().Sub(now)
+	if left <= 0 {
+		d.end(context.DeadlineExceeded)
+		return true, tick
+	}
+	return false, min(left, tick)
 }
 
 // lost notes that the server has taken the pin away.
 func (r *runner) lost(pin string) {
-	r.mu.Lock()
-	was := r.pin == pin
-	if was {
-		r.pin = ""
-	}
-	r.mu.Unlock()
-	if was {
+	if p := r.mem.pin.Load(); p != nil && *p == pin && r.mem.pin.CompareAndSwap(p, nil) {
 		r.report(evPinned{})
 	}
 }
@@ -88,8 +83,8 @@ type keepAliveRequest struct {
 
 // renew renews the pin by a pull that can not deliver. It tells whether the pin is
 // still ours, as far as is known.
-func (b *natsBackend) renew(ctx context.Context, pin string) (held bool) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+func (b *natsBackend) renew(timeout time.Duration, pin string) (held bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	request, _ := json.Marshal(keepAliveRequest{Expires: time.Millisecond, Batch: 1, MaxBytes: 1, Group: PriorityGroup, ID: pin})
 	msg, err := b.js.Conn().RequestMsgWithContext(ctx, &nats.Msg{

@@ -39,6 +39,7 @@ func (s *state) learn(ev event, out *plan) {
 
 	case evWatching:
 		s.request, s.watching, s.watched, s.attempt = false, true, true, 0
+		s.suspect = s.suspect || s.missing > 0
 	case evWatchFailed:
 		s.request, s.suspect = false, true
 		if !s.watched && !s.rejoin { // the join's caller is told
@@ -53,6 +54,9 @@ func (s *state) learn(ev event, out *plan) {
 	case evJoined:
 		s.request, s.attempt = false, 0
 		s.attached, s.joined, s.gone, s.suspect = true, true, false, false
+		if !ev.created.Equal(s.created) {
+			s.cuts = 0
+		}
 		s.have, s.haveOf, s.created, s.timing = ev.filters, ev.partitions, ev.created, ev.timing
 		s.adjust = ev.adjustable
 		out.do(actTell{tellAssigned{s.haveOf}})
@@ -63,7 +67,7 @@ func (s *state) learn(ev event, out *plan) {
 		s.request = false
 		s.learnJoinFailed(ev, out)
 	case evReleased:
-		s.request = false
+		s.request, s.releasing = false, false
 		if ev.err != nil {
 			// Try again until it is gone: creating another one with it in place
 			// can not succeed.
@@ -96,6 +100,11 @@ func (s *state) learn(ev event, out *plan) {
 			s.pull, s.suspect = pullStopping, true
 			out.do(actDrain{unstarted: intakeDrop})
 			out.do(actReport{ev.err})
+			// The first time look at once, as the consumer was deleted most likely.
+			if s.cuts++; s.cuts > 1 {
+				s.hold = true
+				s.retry(out, faultFirst, faultMost)
+			}
 		}
 	case evNotice:
 		out.do(actReport{ev.err})
@@ -114,13 +123,17 @@ func (s *state) learn(ev event, out *plan) {
 	case evIdle:
 		s.busy = false
 	case evPinned:
+		if ev.pin == "" && !s.pinned {
+			return
+		}
+		s.cuts = 0
 		out.do(actTell{tellPinned{ev.pin}})
 		// Whoever was pinned before may have changed the consumer's settings.
 		s.pinned = ev.pin != ""
 		s.suspect = s.suspect || s.pinned
 
 	case evTimer:
-		s.timer = false
+		s.timer, s.hold = false, false
 	case evTick:
 		s.suspect = true
 	case evStop:
@@ -134,6 +147,7 @@ func (s *state) learn(ev event, out *plan) {
 }
 
 func (s *state) learnConfig(ev evConfig, out *plan) {
+	s.missing = 0
 	if ev.revision <= s.revision {
 		return // the watch repeats what was read, or is behind it
 	}
@@ -147,7 +161,7 @@ func (s *state) learnConfig(ev evConfig, out *plan) {
 	s.known, s.shape, s.revision = true, ev.view.shape, ev.revision
 	s.want, s.parts = ev.view.filters, ev.view.partitions
 	// What was waited for may have come with it.
-	s.attempt, s.timer = 0, false
+	s.attempt, s.timer, s.hold = 0, false, false
 }
 
 // groupChanged ends the session because the group is gone or is another one. A
@@ -189,7 +203,7 @@ func (s *state) learnTiming(t timing) {
 func (s *state) learnJoinFailed(ev evJoinFailed, out *plan) {
 	switch {
 	case s.ending != nil:
-	case ev.why == joinNotUnique, ev.why == joinOccupied:
+	case ev.why == joinNotUnique, ev.why == joinOccupied, ev.why == joinRefused && s.rejoin && s.joined:
 		if s.attempt%handoverPatience == handoverPatience-1 {
 			out.do(actReport{ev.err}) // normal for a moment, but this takes long
 		}
@@ -215,9 +229,20 @@ func (s *state) learnLooked(ev evLooked, out *plan) {
 		if !s.timer {
 			s.retry(out, faultFirst, faultMost)
 		}
+	case ev.config == entryGone && s.known && s.missing == 0:
+		// A replica may not have it yet. A new watch, and another look, tell.
+		s.missing, s.suspect, s.watching, s.revision = 1, false, false, 0
+		if !s.timer {
+			s.retry(out, faultFirst, faultFirst)
+		}
 	case ev.config == entryGone:
 		s.groupChanged(nil, out)
 		s.suspect = false
+	case s.attached && ev.consumer && ev.unfit && !s.fl.recreates:
+		s.end(ending{err: because(ErrConsumerDeleted, errUnfit, "delete it, or give it back its priority group and policy, then join again"), unstarted: intakeDrop})
+	case s.attached && ev.consumer && ev.unfit:
+		s.stale, s.suspect = true, false
+		out.do(actReport{because(ErrConsumerDeleted, errUnfit, "it is created again")})
 	case s.attached && !ev.consumer && !s.fl.recreates && !s.rejoin:
 		s.end(ending{err: because(ErrConsumerDeleted, errNoConsumer, "join again to start over by your consumer configuration"), unstarted: intakeDrop})
 	case s.attached && !ev.consumer && !s.fl.recreates:
@@ -234,8 +259,13 @@ func (s *state) learnLooked(ev evLooked, out *plan) {
 			s.learnTiming(ev.timing)
 		}
 	}
-	if ev.err == nil && ev.config == entryThere && ev.revision > s.revision {
-		s.watching = false // it missed a change: it may be dead, so watch anew
+	if ev.err == nil && ev.config == entryThere {
+		s.missing = 0
+		if ev.revision != s.revision || !s.known {
+			// The watch missed something, so it may be dead, or this is the entry of
+			// another bucket: watch anew.
+			s.revision, s.watching = 0, false
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ type loop struct {
 
 	state   state
 	at      attachment
+	memory  *memory // of the consumer attached to
 	runner  *runner
 	puller  puller // nil if it could not be started
 	pulls   int    // how many were started
@@ -43,7 +44,7 @@ func newLoop(fl *flavour, b backend, handle func(jetstream.Msg), o consumeOption
 	return &loop{
 		session: newSession(), backend: b, handle: handle, observer: o.observer, keepAlive: o.keepAlive, check: o.check, name: name,
 		events: make(chan event), quit: make(chan struct{}),
-		state: state{fl: fl, rejoin: o.rejoin}, timer: t, cancel: func() {}, unwatch: func() {},
+		state: state{fl: fl, rejoin: o.rejoin}, timer: t, cancel: func() {}, unwatch: func() {}, memory: new(memory),
 	}
 }
 
@@ -148,22 +149,24 @@ func (l *loop) perform(a action) {
 			}}
 		})
 	case actRelease:
-		r := l.runner
-		l.request(func(ctx context.Context) event { return evReleased{l.release(ctx, r, a)} })
+		mem := l.memory
+		l.request(func(ctx context.Context) event { return evReleased{l.release(ctx, mem, a)} })
 	case actLook:
 		l.request(func(ctx context.Context) event {
 			ev, c := l.backend.look(ctx)
 			return refreshed{c, ev, ev.consumer}
 		})
 	case actAdjust:
-		r := l.runner
+		mem := l.memory
 		l.request(func(ctx context.Context) event {
-			l.barrier(ctx, r)
+			if l.barrier(ctx, mem) != nil {
+				return evAdjusted{notNow: true}
+			}
 			ev, c := l.backend.adjust(ctx)
 			return refreshed{c, ev, ev.err == nil}
 		})
 	case actUnpin:
-		pin := l.pin()
+		pin := l.memory.pinID()
 		l.request(func(ctx context.Context) event {
 			ctx, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()

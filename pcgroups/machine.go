@@ -55,18 +55,22 @@ type state struct {
 	watching bool
 
 	// What is in doubt or under way.
-	gone    bool // the consumer we are attached to is not there any more
-	stale   bool // what it had delivered was dropped: only a new one brings it back soon
-	suspect bool // look whether it is
-	retimed bool // the consumer's timing is another now: pull anew
-	adjust  bool // the consumer was made with other settings than ours, which can be changed
-	pinned  bool // we are the instance that may change them
-	yield   bool // give up the pin: a handler is overdue
-	request bool // one is under way
-	timer   bool // one is running
-	attempt int  // failures since the last success
-	joined  bool // we were attached once
-	watched bool // and so was the configuration
+	gone      bool // the consumer we are attached to is not there any more
+	stale     bool // what it had delivered was dropped: only a new one brings it back soon
+	suspect   bool // look whether it is
+	retimed   bool // the consumer's timing is another now: pull anew
+	adjust    bool // the consumer was made with other settings than ours, which can be changed
+	pinned    bool // we are the instance that may change them
+	yield     bool // give up the pin: a handler is overdue
+	request   bool // one is under way,
+	releasing bool // namely this
+	timer     bool // one is running
+	attempt   int  // failures since the last success
+	hold      bool // no pull before the timer: the last ones ended at once
+	cuts      int  // pulls that ended by themselves since the last message
+	missing   int  // looks in a row that found no configuration
+	joined    bool // we were attached once
+	watched   bool // and so was the configuration
 
 	ending   *ending
 	winding  bool // no request from before the ending is under way
@@ -130,20 +134,20 @@ func (s *state) decide(out *plan) {
 		s.leave(out)
 	}
 	s.retimed = false // the next pull goes by what is known now
-	unfit := s.attached && (s.stale || !sameFilters(s.have, s.want))
+	unfit := s.unfit()
 	switch {
 	case s.attached && s.yield:
 		s.yield = false
 		s.ask(out, actUnpin{})
 	case unfit && !s.timer:
-		s.ask(out, actRelease{created: s.created})
+		s.askRelease(out, false)
 	case s.suspect && !s.timer:
 		s.ask(out, actLook{})
 	case !s.watching && !s.timer:
 		s.ask(out, actWatch{})
 	case !unfit && s.pull == pullOff && s.mayAdjust():
 		s.ask(out, actAdjust{})
-	case s.attached && !unfit && s.pull == pullOff && !s.busy:
+	case s.attached && !unfit && s.pull == pullOff && !s.busy && !s.hold:
 		s.pull = pullOn
 		out.do(actPull{})
 	case !s.attached && len(s.want) > 0 && !s.timer:
@@ -160,24 +164,42 @@ func (s *state) wind(out *plan) {
 		out.do(actDrain{unstarted: s.ending.unstarted})
 	case s.pull == pullStopping:
 	case s.request:
-		// What was asked before is of no use any more; what follows below is.
-		if !s.winding {
+		// What was asked before is of no use any more, but for a release; what
+		// follows below is.
+		if !s.winding && !s.releasing {
 			s.winding = true
 			out.do(actCancel{})
 		}
 	case s.attached && s.ending.release && !s.released && !s.ending.bare:
 		s.winding, s.released = true, true
-		s.ask(out, actRelease{created: s.created, final: true})
+		s.askRelease(out, true)
+	case s.attached && s.unfit() && !s.released && !s.ending.bare:
+		// Stopped in the middle of a hand-over: the new owner waits for this.
+		s.winding, s.released = true, true
+		s.askRelease(out, false)
 	case s.attached && s.ending.unpin && !s.unpinned && !s.ending.bare:
 		s.winding, s.unpinned = true, true
 		s.ask(out, actUnpin{})
 	default:
 		s.done = true
+		if s.busy && s.ending.err == nil {
+			s.ending.err = ErrHandlerTimeout
+		}
 		if s.attached {
 			out.do(actTell{tellRevoked{s.haveOf}})
 		}
 		out.do(actFinish{s.ending.err})
 	}
+}
+
+// unfit tells whether the consumer attached to is not the one to consume from.
+func (s *state) unfit() bool {
+	return s.attached && (s.stale || !sameFilters(s.have, s.want))
+}
+
+func (s *state) askRelease(out *plan, final bool) {
+	s.releasing = true
+	s.ask(out, actRelease{created: s.created, final: final})
 }
 
 // mayAdjust tells whether to change the consumer's settings now: only the pinned
@@ -228,4 +250,7 @@ func sameFilters(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-var errNoConsumer = errors.New("the consumer was deleted while the group still exists")
+var (
+	errNoConsumer = errors.New("the consumer was deleted while the group still exists")
+	errUnfit      = errors.New("the consumer was changed and does not pin one instance any more")
+)

@@ -69,6 +69,10 @@ func runScript(t *testing.T, script string) string {
 		if err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
+		if l, ok := ev.(evLooked); ok && l.revision == 0 {
+			l.revision = s.revision // nothing was missed
+			ev = l
+		}
 		var actions []action
 		s, actions = s.step(ev)
 		for _, a := range actions {
@@ -86,7 +90,7 @@ func runScript(t *testing.T, script string) string {
 //	config REV member|stranger [PARTITION…]    changed REV    bad REV    gone REV
 //	watching    watch-failed    watch-lost    joined [differs|adjustable] CREATED PARTITION…
 //	join-failed error|not-unique|occupied|refused
-//	released [failed]    looked ok CREATED [ACKWAIT]|newer CREATED REV|no-consumer|no-config|no-bucket|failed
+//	released [failed]    looked ok CREATED [ACKWAIT]|newer CREATED REV|unfit CREATED|no-consumer|no-config|no-bucket|failed
 //	unpinned    trouble    pull-ended    drained [late]    idle    pinned ID
 //	overdue    adjusted ACKWAIT|not-now|failed
 //	timer    tick    stop    handler-failed    closed
@@ -147,6 +151,8 @@ func parseEvent(w []string) (event, error) {
 			return evLooked{}, nil
 		case "newer":
 			return evLooked{consumer: true, created: at(num(2)), revision: num(3)}, nil
+		case "unfit":
+			return evLooked{consumer: true, created: at(num(2)), unfit: true}, nil
 		case "no-config":
 			return evLooked{config: entryGone}, nil
 		case "no-bucket":

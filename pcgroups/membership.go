@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -145,7 +144,7 @@ func changeMembership(ctx context.Context, js jetstream.JetStream, stream, group
 		c, err := s.tryChange(ctx, stream, group, o.revision, change)
 		if errors.Is(err, ErrConflict) && commutes && o.revision == 0 {
 			conflicts++
-			err = jitter(ctx, time.Duration(conflicts)*5*time.Millisecond)
+			err = jitter(ctx, conflicts)
 			if err == nil {
 				continue
 			}

@@ -2,6 +2,7 @@ package pcgroups
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,9 +61,14 @@ func (m *ConsumerGroupMsg) Unwrap() jetstream.Msg { return &m.delivery }
 // passes everything on and takes note of how the message is settled.
 type delivery struct {
 	jetstream.Msg
+	handlerContext
 
-	run      *runner      // nil outside of a session
-	deadline atomic.Int64 // when the server takes the message back, in Unix nanoseconds
+	run      *runner       // nil outside of a session
+	begun    time.Time     // when the handler was called
+	wait     time.Duration // how long the server waits for it; 0: for ever
+	deadline atomic.Int64  // when the server takes the message back, in Unix nanoseconds
+	settled  atomic.Bool   // acknowledged or given up
+	returned atomic.Bool   // the handler did
 }
 
 // Ack acknowledges the message: it is done and the next one of its partition can
@@ -101,7 +107,7 @@ func (d *delivery) InProgress() error {
 
 func (d *delivery) settle(err error, acked bool) error {
 	if err == nil && d.run != nil {
-		d.run.settled(d, acked)
+		d.run.settle(d, acked)
 	}
 	return err
 }
@@ -132,13 +138,16 @@ func handlerFunc(handle func(context.Context, *Msg) error, ack bool) func(jetstr
 	return func(msg jetstream.Msg) {
 		m, ok := msg.(*Msg)
 		if !ok { // not ours: someone else's consumer with our handler
-			m = &Msg{delivery{Msg: msg}}
+			m = &Msg{delivery: delivery{Msg: msg}}
 		}
-		ctx, cancel := m.context()
-		defer cancel()
+		ctx := &m.handlerContext
+		defer ctx.end(context.Canceled)
 		err := handle(ctx, m)
 		if err == nil && ack {
-			err = m.Ack()
+			// It may have been settled otherwise, by Nak for one.
+			if err = m.Ack(); errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+				err = nil
+			}
 		}
 		if err != nil && ctx.Err() == nil && m.run != nil {
 			m.run.fail(err)
@@ -146,32 +155,54 @@ func handlerFunc(handle func(context.Context, *Msg) error, ack bool) func(jetstr
 	}
 }
 
-// context returns the context of one handler call.
-func (d *delivery) context() (context.Context, context.CancelFunc) {
-	if d.run == nil {
-		return context.WithCancel(context.Background())
-	}
-	ctx, cancel := context.WithCancelCause(d.run.ctx)
-	if d.run.ackWait <= 0 { // no acks, so no deadline
-		return ctx, func() { cancel(context.Canceled) }
-	}
-	var mu sync.Mutex // the timer may fire before it is assigned
-	var timer *time.Timer
-	mu.Lock()
-	defer mu.Unlock()
-	timer = time.AfterFunc(time.Until(d.until()), func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if left := time.Until(d.until()); left > 0 { // extended meanwhile
-			timer.Reset(left)
-			return
-		}
-		cancel(context.DeadlineExceeded)
-	})
-	return ctx, func() {
-		cancel(context.Canceled)
-		timer.Stop()
-	}
+func (d *delivery) until() time.Time { return time.Unix(0, d.deadline.Load()) }
+
+// handlerContext is the context of one handler call. It is part of the delivery,
+// and nothing is made for a handler that does not look at it: with a context and
+// a timer for each message, handling one that does nothing took six times as long.
+type handlerContext struct {
+	mu   sync.Mutex
+	done chan struct{} // made when it is asked for
+	err  error
 }
 
-func (d *delivery) until() time.Time { return time.Unix(0, d.deadline.Load()) }
+var _ context.Context = (*handlerContext)(nil)
+
+// Deadline is not known: InProgress moves it.
+func (c *handlerContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Value returns nothing.
+func (c *handlerContext) Value(any) any { return nil }
+
+// Done is closed when the handler should give up.
+func (c *handlerContext) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == nil {
+		c.done = make(chan struct{})
+		if c.err != nil {
+			close(c.done)
+		}
+	}
+	return c.done
+}
+
+// Err tells why it should.
+func (c *handlerContext) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// end ends the context, once.
+func (c *handlerContext) end(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return
+	}
+	c.err = err
+	if c.done != nil {
+		close(c.done)
+	}
+}

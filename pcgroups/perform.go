@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -63,6 +64,9 @@ func (l *loop) unwrap(ev event) event {
 		l.unwatch = ev.stop
 		return evWatching{}
 	case joinDone:
+		if !ev.at.created.Equal(l.at.created) {
+			l.memory = new(memory)
+		}
 		l.at = ev.at
 		return ev.ev
 	case refreshed:
@@ -89,50 +93,44 @@ func joinFailed(err error) event {
 
 // release deletes the consumer, after the server has processed what was
 // acknowledged.
-func (l *loop) release(ctx context.Context, r *runner, a actRelease) error {
-	pin := ""
-	if r != nil {
-		pin = r.pinID()
-	}
+func (l *loop) release(ctx context.Context, mem *memory, a actRelease) error {
 	if !a.final {
-		l.barrier(ctx, r)
+		if err := l.barrier(ctx, mem); err != nil {
+			return err
+		}
 	}
-	return l.backend.release(ctx, a.created, pin, a.final)
+	return l.backend.release(ctx, a.created, mem.pinID(), a.final)
 }
 
 // barrier waits until the server has processed our acknowledgements, which a
-// flush does not tell. A failure means that the consumer is gone, or will show in
-// what follows.
-func (l *loop) barrier(ctx context.Context, r *runner) {
-	if r == nil {
-		return
+// flush does not tell. If the consumer is gone there is nothing to wait for.
+func (l *loop) barrier(ctx context.Context, mem *memory) error {
+	d := mem.acked.Load()
+	if d == nil {
+		return nil
 	}
-	if acked := r.lastAcked(); acked != "" {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		_ = l.backend.barrier(ctx, acked)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	err := l.backend.barrier(ctx, d.Reply())
+	if errors.Is(err, nats.ErrNoResponders) {
+		return nil
 	}
-}
-
-func (l *loop) pin() string {
-	if l.runner == nil {
-		return ""
-	}
-	return l.runner.pinID()
+	return err
 }
 
 func (l *loop) startPull() {
 	l.pulls++
 	pull := l.pulls
 	tell := func(ev event) { l.tell(pullSays{pull, ev}) }
-	l.runner = newRunner(l.handle, l.at.config, l.keepAlive, tell)
-	p, err := l.backend.pull(l.at, l.runner, tell)
+	r := newRunner(l.handle, l.at.config, l.memory)
+	r.keepAlive, r.report, r.connected = l.keepAlive, tell, l.backend.connected
+	l.runner = r
+	p, err := l.backend.pull(l.at, r, tell)
 	l.puller = p
 	if err != nil {
 		l.tasks.Go(func() { tell(evPullEnded{err}) })
 		return
 	}
-	r := l.runner
 	l.tasks.Go(func() { r.keep(l.backend.renew) })
 	// The client may stop by itself, which nothing else tells.
 	l.tasks.Go(func() {
@@ -150,25 +148,43 @@ var errPullClosed = errors.New("the client stopped pulling")
 // drain stops the pull and tells when what it started is over.
 func (l *loop) drain(a actDrain) {
 	l.session.update(func(s *Status) { s.Consuming, s.Pinned = false, false })
-	r := l.runner
+	r, p := l.runner, l.puller
 	r.intake.Store(int32(a.unstarted))
-	stopped := neverStarted
-	if l.puller != nil {
-		stopped = l.puller.closed()
-		l.puller.stop(a.unstarted != intakeDrop)
-	}
 	l.tasks.Go(func() {
-		late := r.waitOver(stopped, a.settle)
+		defer r.close()
+		late := r.waitOver(stopPull(r, p, a.unstarted != intakeDrop), a.settle)
 		if late {
 			r.cancel(ErrHandlerTimeout)
+			// What waits behind it is in other hands by the time it returns.
+			r.intake.Store(int32(intakeStale))
 		}
 		l.tell(evDrained{late})
-		if late && r.waitIdle(stopped, l.quit) {
+		if late && r.waitIdle(stopPull(r, p, true), l.quit) {
 			l.tell(evIdle{})
 		}
-		r.cancel(context.Canceled)
 	})
 }
+
+// stopPull stops a pull and returns what is closed when it has stopped.
+//
+// What is to be dropped need not be delivered, but for the first message, which
+// tells our pin: without it the consumer would be taken for another instance's.
+// The server may even pin a pull whose client takes it back at that moment, and
+// then nobody ever learns of it. So a pull that is not known to be pinned is left
+// for a moment to learn it.
+func stopPull(r *runner, p puller, deliver bool) (stopped <-chan struct{}) {
+	if p == nil {
+		return neverStarted
+	}
+	if !deliver && r.mem.pinID() == "" {
+		r.waitPinned(pinPatience)
+		deliver = true
+	}
+	p.stop(deliver)
+	return p.closed()
+}
+
+const pinPatience = 20 * time.Millisecond
 
 // neverStarted stands for the end of a pull that could not begin.
 var neverStarted = func() <-chan struct{} {
@@ -187,6 +203,9 @@ func (l *loop) note(what any) {
 			s.Partitions = nil
 		case tellPinned:
 			s.Pinned = what.pin != ""
+			if what.pin == "" {
+				l.memory.pin.Store(nil)
+			}
 		}
 	})
 	l.observer.tell(what)

@@ -17,7 +17,7 @@ const (
 
 // levelPatience is how long to wait for the account's level: a server answers
 // at once, or, when permissions keep the question from it, never.
-const levelPatience = 2 * time.Second
+const levelPatience = time.Second
 
 // requireLevel refuses what the account's JetStream can not do. The level is
 // the one of the servers that hold the streams, which a leaf node's or a

@@ -1,7 +1,6 @@
 package pcgroups
 
 import (
-	"context"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -20,101 +19,159 @@ const (
 	intakeRun      intake = iota // the handler runs
 	intakeGiveBack               // it is nak'd, so that another instance gets it at once
 	intakeDrop                   // nothing: its consumer is gone or about to be deleted
+	intakeStale                  // nothing: the server has given it to another instance by now
 )
+
+// memory is what a session remembers of its consumer from one pull to the next.
+type memory struct {
+	pin   atomic.Pointer[string]   // pin id of the newest delivery; nil: none, or lost
+	acked atomic.Pointer[delivery] // the last one acknowledged
+}
+
+func (m *memory) pinID() string {
+	if p := m.pin.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
 
 // runner stands between the deliveries of one pull and the handler. It runs the
 // handler in the delivering goroutine, one message at a time, and keeps note of
-// what has not been settled.
+// what has not been settled. A message that is settled before its handler returns
+// takes no lock.
 //
 // With one message in flight the server keeps the order of a partition. With
 // more, what may start is for a ledger per partition to decide, whose place is
-// in deliver, between begin and the handler.
+// in deliver, before run.
 type runner struct {
-	handle     func(jetstream.Msg)
-	ackWait    time.Duration // the consumer's effective one; 0 if it takes no acks
-	maxDeliver int           // the consumer's; below 1 there is no limit
-	keepAlive  time.Duration // how long to extend the deadline of a running handler
-	tick       time.Duration // how often to see to pin and handlers
-	report     func(event)   // tells the session; returns at once after its end
+	handle    func(jetstream.Msg)
+	config    jetstream.ConsumerConfig // as the server has it
+	acks      bool                     // it takes acknowledgements, so there are deadlines
+	keepAlive time.Duration            // how long to extend the deadline of a running handler
+	report    func(event)              // tells the session; returns at once after its end
+	connected func() bool
+	mem       *memory
 
-	ctx    context.Context // parent of the handlers' contexts
-	cancel context.CancelCauseFunc
+	intake  atomic.Int32
+	current atomic.Pointer[delivery] // whose handler runs
+	cause   atomic.Pointer[error]    // set by cancel: no handler has a context any more
+	over    chan struct{}            // closed by close: nothing more to look after
+	closing sync.Once
 
-	intake atomic.Int32
-
+	waiting atomic.Bool // somebody waits for changed
 	mu      sync.Mutex
-	pin     string                  // pin id of the newest delivery
-	open    map[*delivery]struct{}  // started and not settled
-	active  map[*delivery]time.Time // handlers that have not returned, and when they began
-	acked   string                  // reply subject of the last acknowledged message
-	changed chan struct{}           // closed when open or running change; nil: nobody waits
+	open    map[*delivery]struct{} // handler returned, not settled
+	changed chan struct{}
 }
 
-func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, keepAlive time.Duration, report func(event)) *runner {
-	r := &runner{
-		handle:     handle,
-		maxDeliver: c.MaxDeliver,
-		report:     report,
-		keepAlive:  keepAlive,
-		tick:       c.PinnedTTL / 3,
-		open:       make(map[*delivery]struct{}),
-		active:     make(map[*delivery]time.Time),
+func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, mem *memory) *runner {
+	return &runner{
+		handle: handle, config: c, acks: c.AckPolicy != jetstream.AckNonePolicy, mem: mem,
+		report: func(event) {}, connected: func() bool { return true },
+		over: make(chan struct{}), open: make(map[*delivery]struct{}),
 	}
-	if c.AckPolicy != jetstream.AckNonePolicy {
-		r.ackWait = effectiveAckWait(c)
-		r.tick = min(r.tick, r.ackWait/3)
-	}
-	r.tick = max(r.tick, time.Millisecond)
-	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	return r
 }
 
 // deliver is the client's message callback.
 func (r *runner) deliver(msg jetstream.Msg) {
+	r.notePin(msg.Headers().Get(pinHeader))
 	switch intake(r.intake.Load()) {
 	case intakeDrop:
 		return
+	case intakeStale:
+		if !r.lastDelivery(msg) {
+			return
+		}
 	case intakeGiveBack:
-		if !r.lastDelivery(msg) && msg.Nak() == nil {
+		if !r.lastDelivery(msg) {
+			_ = msg.Nak() // if that fails it comes back after its ack deadline
 			return
 		}
 	}
-	m := &Msg{delivery{Msg: msg, run: r}}
-	r.begin(&m.delivery)
-	defer r.end(&m.delivery)
-	r.handle(m)
+	if r.ackedBefore(msg) {
+		_ = msg.Ack() // the acknowledgement was lost on its way
+		return
+	}
+	r.run(msg)
+}
+
+// notePin tells the session whenever the pin is another one.
+func (r *runner) notePin(pin string) {
+	if pin != r.mem.pinID() {
+		r.mem.pin.Store(&pin)
+		r.wake()
+		r.report(evPinned{pin})
+	}
 }
 
 // lastDelivery tells whether nobody will get this message after us, so that it
 // must not be given back unhandled.
 func (r *runner) lastDelivery(msg jetstream.Msg) bool {
-	if r.maxDeliver < 1 {
+	return r.config.MaxDeliver > 0 && deliveries(msg) >= uint64(r.config.MaxDeliver)
+}
+
+// ackedBefore tells whether this session has acknowledged the message already.
+// With one message in flight that is so for every redelivery up to the last one
+// acknowledged.
+func (r *runner) ackedBefore(msg jetstream.Msg) bool {
+	last := r.mem.acked.Load()
+	if last == nil || r.config.MaxAckPending != 1 || r.config.AckPolicy != jetstream.AckExplicitPolicy || !redelivered(msg.Reply()) {
 		return false
 	}
-	meta, err := msg.Metadata()
-	return err == nil && meta.NumDelivered >= uint64(r.maxDeliver)
+	a, errA := last.Metadata()
+	m, errM := msg.Metadata()
+	return errA == nil && errM == nil && m.Sequence.Stream <= a.Sequence.Stream
 }
 
-func (r *runner) begin(d *delivery) {
-	pin, now := d.Headers().Get(pinHeader), time.Now()
-	r.mu.Lock()
-	newPin := pin != r.pin
-	r.pin = pin
-	r.active[d] = now
-	if r.ackWait > 0 {
-		d.deadline.Store(now.Add(r.ackWait).UnixNano())
-		r.open[d] = struct{}{}
-		r.forget()
+func (r *runner) run(msg jetstream.Msg) {
+	m := &Msg{delivery{Msg: msg, run: r}}
+	d := &m.delivery
+	d.begun = time.Now()
+	if r.acks {
+		d.wait = r.ackWait(msg)
+		d.deadline.Store(d.begun.Add(d.wait).UnixNano())
 	}
+	r.current.Store(d)
 	r.wake()
-	r.mu.Unlock()
-	if newPin {
-		r.report(evPinned{pin})
+	if cause := r.cause.Load(); cause != nil {
+		d.end(*cause)
 	}
+	defer r.returned(d)
+	r.handle(m)
 }
 
-// forget drops deliveries that were never settled and whose deadline is long
-// past, once there are many: their messages are other deliveries' business now.
+// ackWait is how long the server waits for this delivery.
+func (r *runner) ackWait(msg jetstream.Msg) time.Duration {
+	steps := r.config.BackOff
+	if len(steps) == 0 {
+		return r.config.AckWait
+	}
+	n := max(deliveries(msg), 1)
+	return steps[min(n, uint64(len(steps)))-1]
+}
+
+// returned is deferred around the handler: it turns a panic into the session's
+// error and leaves the message unacknowledged.
+func (r *runner) returned(d *delivery) {
+	if v := recover(); v != nil {
+		r.fail(&PanicError{Value: v, Stack: debug.Stack()})
+	}
+	// Together with settle: whichever of the two is second sees the other.
+	d.returned.Store(true)
+	if r.acks && !d.settled.Load() {
+		r.mu.Lock()
+		if !d.settled.Load() {
+			r.open[d] = struct{}{}
+			r.forget()
+		}
+		r.mu.Unlock()
+	}
+	r.current.Store(nil)
+	r.wake()
+}
+
+// forget drops deliveries that were never settled and whose deadline is past,
+// once there are many: their messages are other deliveries' business. r.mu is held.
 func (r *runner) forget() {
 	if len(r.open)&1023 != 0 {
 		return
@@ -127,127 +184,78 @@ func (r *runner) forget() {
 	}
 }
 
-// end is deferred around the handler: it turns a panic into the session's error
-// and leaves the message unacknowledged.
-func (r *runner) end(d *delivery) {
-	if v := recover(); v != nil {
-		r.fail(&PanicError{Value: v, Stack: debug.Stack()})
-	}
-	r.mu.Lock()
-	delete(r.active, d)
-	r.wake()
-	r.mu.Unlock()
-}
-
 // fail ends the session because of its handler. Nothing more is started here.
 func (r *runner) fail(err error) {
 	r.intake.Store(int32(intakeGiveBack))
 	r.report(evHandlerFailed{err})
 }
 
-func (r *runner) settled(d *delivery, acked bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// settle takes note of a delivery that was acknowledged, or given up.
+func (r *runner) settle(d *delivery, acked bool) {
 	if acked {
-		r.acked = d.Reply()
+		r.mem.acked.Store(d)
 	}
-	if _, was := r.open[d]; was {
-		delete(r.open, d)
-		r.wake()
+	d.settled.Store(true)
+	if !d.returned.Load() {
+		return
 	}
+	r.mu.Lock()
+	delete(r.open, d)
+	r.mu.Unlock()
+	r.wake()
 }
 
+// extend gives a delivery a new deadline. While the connection is down the server
+// hears nothing of it.
 func (r *runner) extend(d *delivery) {
-	if r.ackWait > 0 {
-		d.deadline.Store(time.Now().Add(r.ackWait).UnixNano())
+	if r.acks && r.connected() {
+		d.deadline.Store(time.Now().Add(d.wait).UnixNano())
 	}
 }
 
-// wake tells waiters that something changed; it costs nothing if there are none.
-// r.mu is held.
-func (r *runner) wake() {
-	if r.changed != nil {
-		close(r.changed)
-		r.changed = nil
+// cancel ends the contexts of the handlers.
+func (r *runner) cancel(cause error) {
+	r.cause.CompareAndSwap(nil, &cause)
+	if d := r.current.Load(); d != nil {
+		d.end(cause)
 	}
 }
 
-func (r *runner) pinID() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.pin
+// close ends what keep does for the runner.
+func (r *runner) close() { r.closing.Do(func() { close(r.over) }) }
+
+// deliveries is how often the server has delivered a message; 0 if that can not
+// be told.
+func deliveries(msg jetstream.Msg) uint64 {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return 0
+	}
+	return meta.NumDelivered
 }
 
-func (r *runner) lastAcked() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.acked
-}
-
-// waitOver returns when the pull has stopped and no handler runs; with settle,
-// also not before every started message is settled or past its ack deadline, when
-// the server gives it to whoever asks. late tells that a handler is still running
-// though all deadlines are past.
-func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late bool) {
-	for {
-		r.mu.Lock()
-		now, latest := time.Now().UnixNano(), int64(0)
-		for d := range r.open {
-			latest = max(latest, d.deadline.Load())
+// redelivered tells from a message's reply subject whether it was delivered
+// before, without taking all of it apart:
+//
+//	$JS.ACK.<stream>.<consumer>.<delivered>.…            (9 tokens)
+//	$JS.ACK.<domain>.<account>.<stream>.<consumer>.<delivered>.…  (11 or more)
+func redelivered(reply string) bool {
+	dots, at4, at6 := 0, -1, -1
+	for i := range len(reply) {
+		if reply[i] != '.' {
+			continue
 		}
-		running := len(r.active) > 0
-		changed := r.wait()
-		r.mu.Unlock()
-
-		expired := latest <= now
-		switch {
-		case running && expired && r.ackWait > 0:
-			return true
-		case !running && (expired || !settle):
-			select {
-			case <-stopped:
-				return false
-			case <-changed: // a message that could not be given back was started
-			}
-		case r.ackWait <= 0:
-			<-changed
-		default:
-			t := time.NewTimer(time.Duration(latest - now))
-			select {
-			case <-changed:
-			case <-t.C:
-			}
-			t.Stop()
+		dots++
+		switch dots {
+		case 4:
+			at4 = i + 1
+		case 6:
+			at6 = i + 1
 		}
 	}
-}
-
-// waitIdle returns true when no handler runs and the pull has stopped, so that
-// what was buffered behind a late one is given back; false when quit is closed,
-// as a handler that hangs must not hold up the end of its session.
-func (r *runner) waitIdle(stopped, quit <-chan struct{}) bool {
-	for {
-		r.mu.Lock()
-		running, changed := len(r.active) > 0, r.wait()
-		r.mu.Unlock()
-		if !running {
-			changed = stopped
-		}
-		select {
-		case <-changed:
-			if !running {
-				return true
-			}
-		case <-quit:
-			return false
-		}
+	at := at4
+	if dots > 9 {
+		at = at6
 	}
-}
-
-// wait returns what wake will close. r.mu is held.
-func (r *runner) wait() <-chan struct{} {
-	if r.changed == nil {
-		r.changed = make(chan struct{})
-	}
-	return r.changed
+	return at > 0 && at+1 < len(reply) && (reply[at] != '1' || reply[at+1] != '.')
 }

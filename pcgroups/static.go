@@ -54,7 +54,7 @@ func createStatic(ctx context.Context, js jetstream.JetStream, stream, group str
 	if err != nil {
 		return nil, err
 	}
-	for attempt := 0; ; attempt++ {
+	for attempt := 1; ; attempt++ {
 		stored, err := s.getStatic(ctx, stream, group)
 		if err == nil {
 			if o.failIfExists {
@@ -75,7 +75,7 @@ func createStatic(ctx context.Context, js jetstream.JetStream, stream, group str
 		if err == nil {
 			return c, nil
 		}
-		if !errors.Is(err, ErrConflict) || attempt == maxAttempts {
+		if !errors.Is(err, ErrConflict) || jitter(ctx, attempt) != nil {
 			return nil, err
 		}
 	}

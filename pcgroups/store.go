@@ -85,25 +85,84 @@ func toBucket[T any](ctx context.Context, request func() (T, error)) (T, error) 
 		if !errors.Is(err, nats.ErrNoResponders) || attempt == 2*maxAttempts {
 			return answer, err
 		}
-		if jitter(ctx, time.Duration(attempt)*20*time.Millisecond) != nil {
+		if jitter(ctx, 4*attempt) != nil {
 			return answer, err
 		}
 	}
 }
 
+// get reads a configuration.
 func (s *store) get(ctx context.Context, stream, group string) (entry, error) {
-	e, err := toBucket(ctx, func() (jetstream.KeyValueEntry, error) {
-		return ask(ctx, func(ctx context.Context) (jetstream.KeyValueEntry, error) {
-			return s.kv.Get(ctx, ComposeKey(stream, group))
-		})
-	})
-	switch {
-	case err == nil:
-		return entry{value: e.Value(), revision: e.Revision()}, nil
-	case errors.Is(err, jetstream.ErrKeyNotFound), errors.Is(err, jetstream.ErrInvalidKey):
-		return entry{}, because(ErrGroupNotFound, err, "check the names of stream and group")
+	key := ComposeKey(stream, group)
+	e, err := s.fromLeader(ctx, key)
+	if err != nil && !noSuchKey(err) && ctx.Err() == nil {
+		// There is no leader, or the user may not ask it.
+		e, err = s.fromAny(ctx, key)
 	}
-	return entry{}, err
+	if noSuchKey(err) {
+		err = because(ErrGroupNotFound, err, "check the names of stream and group")
+	}
+	return e, err
+}
+
+func noSuchKey(err error) bool {
+	return errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrInvalidKey)
+}
+
+// fromLeader reads a key from the leader of the bucket. The client's own Get may
+// be answered by any server of a cluster that has the bucket, and most of them
+// are a few milliseconds behind: a program would not find the group that it has
+// just created, and a change that undoes an earlier one would be taken for one of
+// nothing.
+func (s *store) fromLeader(ctx context.Context, key string) (entry, error) {
+	if !validKey(key) {
+		return entry{}, jetstream.ErrInvalidKey
+	}
+	var opts []nats.JSOpt
+	switch o := s.js.Options(); {
+	case o.APIPrefix != "":
+		opts = append(opts, nats.APIPrefix(o.APIPrefix))
+	case o.Domain != "":
+		opts = append(opts, nats.Domain(o.Domain))
+	}
+	js, err := s.js.Conn().JetStream(opts...)
+	if err != nil {
+		return entry{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	m, err := js.GetLastMsg("KV_"+s.fl.bucket, "$KV."+s.fl.bucket+"."+key, nats.Context(ctx))
+	if errors.Is(err, nats.ErrMsgNotFound) {
+		return entry{}, jetstream.ErrKeyNotFound
+	}
+	if err != nil {
+		return entry{}, err
+	}
+	if op := m.Header.Get("KV-Operation"); op == "DEL" || op == "PURGE" || m.Header.Get(jetstream.MarkerReasonHeader) != "" {
+		return entry{}, jetstream.ErrKeyNotFound
+	}
+	return entry{value: m.Data, revision: m.Sequence}, nil
+}
+
+// validKey is the client's rule for keys. Others could be wildcards, and find
+// another group.
+func validKey(key string) bool {
+	for token := range strings.SplitSeq(key, ".") {
+		if token == "" || strings.ContainsFunc(token, func(r rune) bool { return !isKeyRune(r) && r != '/' }) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *store) fromAny(ctx context.Context, key string) (entry, error) {
+	e, err := toBucket(ctx, func() (jetstream.KeyValueEntry, error) {
+		return ask(ctx, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return s.kv.Get(ctx, key) })
+	})
+	if err != nil {
+		return entry{}, err
+	}
+	return entry{value: e.Value(), revision: e.Revision()}, nil
 }
 
 // create writes a configuration that must not exist yet.
@@ -157,9 +216,10 @@ func (s *store) list(ctx context.Context, stream string) ([]string, error) {
 	return sortedSet(groups), ctx.Err()
 }
 
-// jitter waits for a random time below d, or until ctx ends.
-func jitter(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(rand.N(d) + 1)
+// jitter waits before the next attempt for a random time, at most 5 ms after the
+// first one and more after each, or until ctx ends.
+func jitter(ctx context.Context, attempt int) error {
+	t := time.NewTimer(rand.N(time.Duration(min(attempt, 100)) * 5 * time.Millisecond))
 	defer t.Stop()
 	select {
 	case <-ctx.Done():

@@ -1,0 +1,118 @@
+package pcgroups
+
+import "time"
+
+// waitOver returns when the pull has stopped and no handler runs; with settle,
+// also not before every started message is settled or past its ack deadline, when
+// the server gives it to whoever asks. late tells that a handler is still running
+// though its deadline is past.
+func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late bool) {
+	for {
+		changed := r.wait()
+		now := time.Now().UnixNano()
+		d := r.current.Load()
+		latest := r.lastDeadline(settle)
+		if d != nil {
+			latest = max(latest, d.deadline.Load())
+			if r.acks && d.deadline.Load() <= now {
+				return true
+			}
+		}
+		switch {
+		case d == nil && latest <= now:
+			select {
+			case <-stopped:
+				return false
+			case <-changed: // a message that could not be given back was started
+			}
+		case !r.acks:
+			<-changed
+		default:
+			t := time.NewTimer(time.Duration(latest - now))
+			select {
+			case <-changed:
+			case <-t.C:
+			}
+			t.Stop()
+		}
+	}
+}
+
+// lastDeadline is the latest deadline of what is neither settled nor running, in
+// Unix nanoseconds; 0 if there is none or it is not wanted.
+func (r *runner) lastDeadline(wanted bool) int64 {
+	latest := int64(0)
+	if wanted {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for d := range r.open {
+			latest = max(latest, d.deadline.Load())
+		}
+	}
+	return latest
+}
+
+// waitIdle returns true when no handler runs and the pull has stopped, so that
+// what was buffered behind a late one is seen to; false when quit is closed, as a
+// handler that hangs must not hold up the end of its session.
+func (r *runner) waitIdle(stopped, quit <-chan struct{}) bool {
+	for {
+		changed := r.wait()
+		idle := r.current.Load() == nil
+		if idle {
+			changed = stopped
+		}
+		select {
+		case <-changed:
+			if idle {
+				return true
+			}
+		case <-quit:
+			return false
+		}
+	}
+}
+
+// waitPinned returns when a delivery has told the pin, or after a while.
+func (r *runner) waitPinned(most time.Duration) {
+	t := time.NewTimer(most)
+	defer t.Stop()
+	for {
+		changed := r.wait()
+		if r.mem.pinID() != "" {
+			return
+		}
+		select {
+		case <-changed:
+		case <-t.C:
+			return
+		}
+	}
+}
+
+// wait returns what wake will close. It must be called before looking at what is
+// waited for.
+func (r *runner) wait() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	r.waiting.Store(true)
+	return r.changed
+}
+
+// wake tells waiters that something changed. It costs next to nothing if there
+// are none.
+func (r *runner) wake() {
+	if !r.waiting.Load() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting.Store(false)
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
