@@ -184,10 +184,11 @@ func firstCreatesAtOnce(t *testing.T, a *admin) {
 	want := []string{"g0", "g1", "g2", "g3", "g4", "g5", "g6", "g7", "g8", "g9", "same"}
 	for _, list := range []func(context.Context, jetstream.JetStream, string) ([]string, error){pcgroups.ListStaticConsumerGroups, pcgroups.ListElasticConsumerGroups} {
 		natstest.Eventually(t, patience, func() error { // any server of a cluster answers, and may be behind
-			if got, err := list(ctx, a.js, "ORDERS"); err != nil || !slices.Equal(got, want) {
-				return fmt.Errorf("got %q, %v", got, err)
+			got, err := list(ctx, a.js, "ORDERS")
+			if err == nil && !slices.Equal(got, want) {
+				err = fmt.Errorf("got %q", got)
 			}
-			return nil
+			return err
 		})
 	}
 	for _, group := range want {

@@ -2,6 +2,7 @@ package pcgroups_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -106,7 +107,9 @@ type want struct {
 // which group.
 func explained(t *testing.T, op string, err error, w want) {
 	t.Helper()
-	e := refused(t, err, w.causes...)
+	refused(t, err, w.causes...)
+	var e *pcgroups.Error
+	errors.As(err, &e)
 	on, group := "ORDERS/cg", "cg"
 	if strings.HasSuffix(op, " groups of") {
 		on, group = "ORDERS", ""

@@ -235,7 +235,7 @@ func must(t *testing.T, err error) {
 }
 
 // refused fails unless err is a *pcgroups.Error around all of the causes.
-func refused(t *testing.T, err error, causes ...error) *pcgroups.Error {
+func refused(t *testing.T, err error, causes ...error) {
 	t.Helper()
 	var e *pcgroups.Error
 	if !errors.As(err, &e) {
@@ -246,7 +246,6 @@ func refused(t *testing.T, err error, causes ...error) *pcgroups.Error {
 			t.Errorf("got %q, want an error around %q", err, cause)
 		}
 	}
-	return e
 }
 
 // sameStrings treats nil and empty as the same.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -148,36 +147,30 @@ func deleteStatic(ctx context.Context, js jetstream.JetStream, stream, group str
 	if json.Unmarshal(e.value, &c) != nil {
 		return s.sweepStatic(ctx, stream, group)
 	}
-	var errs []error
+	mine := make(map[string]bool)
 	for _, m := range memberNames(c.Members, c.MemberMappings) {
-		errs = append(errs, deleteDurable(ctx, js, stream, ComposeStaticConsumerName(group, m)))
+		mine[ComposeStaticConsumerName(group, m)] = true
 	}
-	return errors.Join(errs...)
-}
-
-// deleteDurable deletes the consumer of a static member, but not another kind
-// of consumer that has its name.
-func deleteDurable(ctx context.Context, js jetstream.JetStream, stream, name string) error {
-	c, err := js.Consumer(ctx, stream, name)
-	switch {
-	case isGone(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("delete consumer %s of %s: %w", name, stream, err)
-	}
-	if config := c.CachedInfo().Config; config.Durable == "" || config.PriorityPolicy != jetstream.PriorityPolicyPinned {
-		return nil
-	}
-	return deleteConsumer(ctx, js, stream, name)
+	return s.deleteDurables(ctx, stream, func(name string) bool { return mine[name] })
 }
 
 // sweepStatic removes the consumers of a group whose members are not known any
-// more: pinned PCG durables named <group>-… that belong to no other group.
+// more: those named <group>-… that belong to no other group.
 func (s *store) sweepStatic(ctx context.Context, stream, group string) error {
 	claimed, unreadable, err := s.claimedConsumers(ctx, stream, group)
 	if err != nil {
 		return err
 	}
+	return s.deleteDurables(ctx, stream, func(name string) bool {
+		others := claimed[name] != "" || slices.ContainsFunc(unreadable, func(g string) bool { return strings.HasPrefix(name, g+"-") })
+		return strings.HasPrefix(name, group+"-") && !others
+	})
+}
+
+// deleteDurables deletes the durables of static members that have these names, but
+// not another kind of consumer that happens to have one. They are listed first:
+// asking for each would cost as many requests again.
+func (s *store) deleteDurables(ctx context.Context, stream string, named func(string) bool) error {
 	consumers, err := listConsumers(ctx, s.js, stream)
 	if isGone(err) {
 		return nil
@@ -187,8 +180,7 @@ func (s *store) sweepStatic(ctx context.Context, stream, group string) error {
 	}
 	var errs []error
 	for _, c := range consumers {
-		others := claimed[c.Name] != "" || slices.ContainsFunc(unreadable, func(g string) bool { return strings.HasPrefix(c.Name, g+"-") })
-		if strings.HasPrefix(c.Name, group+"-") && !others && c.Config.Durable != "" && slices.Contains(c.Config.PriorityGroups, PriorityGroup) {
+		if named(c.Name) && c.Config.Durable != "" && samePinning(c.Config) {
 			errs = append(errs, deleteConsumer(ctx, s.js, stream, c.Name))
 		}
 	}
