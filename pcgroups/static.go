@@ -151,26 +151,27 @@ func deleteStatic(ctx context.Context, js jetstream.JetStream, stream, group str
 	for _, m := range memberNames(c.Members, c.MemberMappings) {
 		mine[ComposeStaticConsumerName(group, m)] = true
 	}
-	return s.deleteDurables(ctx, stream, func(name string) bool { return mine[name] })
+	// Those of an older implementation have another priority group.
+	return s.deleteDurables(ctx, stream, func(info *jetstream.ConsumerInfo) bool { return mine[info.Name] })
 }
 
 // sweepStatic removes the consumers of a group whose members are not known any
-// more: those named <group>-… that belong to no other group.
+// more: those of PCG named <group>-… that belong to no other group.
 func (s *store) sweepStatic(ctx context.Context, stream, group string) error {
 	claimed, unreadable, err := s.claimedConsumers(ctx, stream, group)
 	if err != nil {
 		return err
 	}
-	return s.deleteDurables(ctx, stream, func(name string) bool {
-		others := claimed[name] != "" || slices.ContainsFunc(unreadable, func(g string) bool { return strings.HasPrefix(name, g+"-") })
-		return strings.HasPrefix(name, group+"-") && !others
+	return s.deleteDurables(ctx, stream, func(info *jetstream.ConsumerInfo) bool {
+		others := claimed[info.Name] != "" || slices.ContainsFunc(unreadable, func(g string) bool { return strings.HasPrefix(info.Name, g+"-") })
+		return strings.HasPrefix(info.Name, group+"-") && !others && samePinning(info.Config)
 	})
 }
 
-// deleteDurables deletes the durables of static members that have these names, but
-// not another kind of consumer that happens to have one. They are listed first:
-// asking for each would cost as many requests again.
-func (s *store) deleteDurables(ctx context.Context, stream string, named func(string) bool) error {
+// deleteDurables deletes those of these consumers that are pinned durables, as
+// static members' are: another kind may happen to have the name of one. They are
+// listed first: asking for each would cost as many requests again.
+func (s *store) deleteDurables(ctx context.Context, stream string, these func(*jetstream.ConsumerInfo) bool) error {
 	consumers, err := listConsumers(ctx, s.js, stream)
 	if isGone(err) {
 		return nil
@@ -180,7 +181,7 @@ func (s *store) deleteDurables(ctx context.Context, stream string, named func(st
 	}
 	var errs []error
 	for _, c := range consumers {
-		if named(c.Name) && c.Config.Durable != "" && samePinning(c.Config) {
+		if these(c) && c.Config.Durable != "" && c.Config.PriorityPolicy == jetstream.PriorityPolicyPinned {
 			errs = append(errs, deleteConsumer(ctx, s.js, stream, c.Name))
 		}
 	}
