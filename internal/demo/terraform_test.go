@@ -33,8 +33,8 @@ func TestEnviron(t *testing.T) {
 	got := environ(tfcli.CLI{Path: "/bin/tf", Name: tfcli.Terraform}, []string{
 		"PATH=/bin", "NATS_URL=nats://production", "NATS_CREDS=/secret", "TF_WORKSPACE=production", "TF_CLI_ARGS_apply=-lock=false",
 		"TF_VAR_nats_url=nats://production", "TF_CLI_CONFIG_FILE=/mine", "TERRAFORM_CONFIG=/mine", "HOME=/me",
-	}, "/work/cli.tfrc", "nats://127.0.0.1:1")
-	for _, want := range []string{"PATH=/bin", "HOME=/me", "TF_CLI_CONFIG_FILE=/work/cli.tfrc", "TF_VAR_nats_url=nats://127.0.0.1:1"} {
+	}, "/there/cli.tfrc", "nats://127.0.0.1:1")
+	for _, want := range []string{"PATH=/bin", "HOME=/me", "TF_CLI_CONFIG_FILE=/there/cli.tfrc", "TF_VAR_nats_url=nats://127.0.0.1:1"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is missing", want)
 		}
