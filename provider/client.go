@@ -19,9 +19,13 @@ import (
 type client struct {
 	settings settings
 
+	claims    claims
+	coalescer coalescer
+
 	mu     sync.Mutex
 	last   *attempt // the connection that is up, or being made, or failed
 	closed bool
+	stop   chan struct{} // closed with the client
 }
 
 // attempt is one try to connect. Its fields may be read when done is closed.
@@ -32,7 +36,7 @@ type attempt struct {
 	err  error
 }
 
-func newClient(s settings) *client { return &client{settings: s} }
+func newClient(s settings) *client { return &client{settings: s, stop: make(chan struct{})} }
 
 var errProviderClosed = errors.New("the provider was closed")
 
@@ -83,7 +87,7 @@ func (c *client) attempt() (a *attempt, started bool) {
 	a = &attempt{done: make(chan struct{})}
 	c.last = a
 	go func() {
-		nc, js, err := c.settings.connect()
+		nc, js, err := c.settings.connect(c.stop)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.closed && nc != nil {
@@ -110,6 +114,9 @@ func (a *attempt) spent() bool {
 func (c *client) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.closed {
+		close(c.stop)
+	}
 	c.closed = true
 	if c.last != nil && !c.last.spent() {
 		select {
@@ -137,35 +144,6 @@ func (c *client) complaint() string {
 	default:
 	}
 	return ""
-}
-
-func (s settings) connect() (*nats.Conn, jetstream.JetStream, error) {
-	opts := []nats.Option{
-		nats.Name(s.name),
-		nats.Timeout(s.connectTimeout),
-		// Without a handler of ours the client prints to standard error.
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
-	}
-	switch {
-	case s.credentialsFile != "":
-		opts = append(opts, nats.UserCredentials(s.credentialsFile))
-	case s.credentials != "":
-		opts = append(opts, nats.UserCredentialBytes([]byte(s.credentials)))
-	case s.user != "":
-		opts = append(opts, nats.UserInfo(s.user, s.password))
-	case s.token != "":
-		opts = append(opts, nats.Token(s.token))
-	}
-	nc, err := nats.Connect(strings.Join(s.servers, ","), opts...)
-	if err != nil {
-		return nil, nil, &connectError{servers: s.shownServers(), reason: s.redact(err.Error()), err: err}
-	}
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(s.requestTimeout))
-	if err != nil {
-		nc.Close()
-		return nil, nil, err
-	}
-	return nc, js, nil
 }
 
 // overtimeError says that an operation was ended by its own timeout.

@@ -106,7 +106,7 @@ func TestClient_closedWhileConnecting(t *testing.T) {
 func TestClient_unknownSettings(t *testing.T) {
 	t.Parallel()
 	m := providerModel{Servers: types.ListUnknown(types.StringType), Password: types.StringUnknown()}
-	s, diags := m.settings(func(string) string { return "" })
+	s, diags := m.settings(t.Context(), func(string) string { return "" })
 	if diags.HasError() {
 		t.Fatal(diags)
 	}
@@ -120,9 +120,9 @@ func TestClient_unknownSettings(t *testing.T) {
 func TestClient_hidesSecrets(t *testing.T) {
 	t.Parallel()
 	for _, s := range []settings{
-		{servers: []string{"nats://127.0.0.1:1"}, user: "u", password: "hunter2"},
-		{servers: []string{"nats://127.0.0.1:1"}, token: "hunter2"},
-		{servers: []string{"nats://127.0.0.1:1"}, credentials: "hunter2"},
+		{servers: []string{"nats://127.0.0.1:1"}, credentials: credentials{user: "u", password: "hunter2"}},
+		{servers: []string{"nats://127.0.0.1:1"}, credentials: credentials{token: "hunter2"}},
+		{servers: []string{"nats://127.0.0.1:1"}, credentials: credentials{text: "hunter2"}},
 		{servers: []string{"nats://u:hunter2@127.0.0.1:1"}},
 		{servers: []string{"hunter2@127.0.0.1:1"}},
 		{servers: []string{"nats://u:hunter2@127.0.0.1:notaport"}},
@@ -134,7 +134,7 @@ func TestClient_hidesSecrets(t *testing.T) {
 		if err == nil {
 			t.Fatal("connected to nothing")
 		}
-		d := explain(groupRef{"elastic", "ORDERS", "cg"}, "read", err, "")
+		d := explain(groupRef{kind: "elastic", stream: "ORDERS", name: "cg"}, "read", err, "")
 		for what, text := range map[string]string{"log": log.String(), "error": err.Error(), "message": d.Summary() + d.Detail()} {
 			if strings.Contains(text, "hunter2") {
 				t.Errorf("%s of %+v: %s", what, s, text)

@@ -65,6 +65,23 @@ func (r *groupResource) guardPlan(ctx context.Context, group groupRef, replacing
 	}
 }
 
+// forcedReplacement stands where the attributes are listed that make Terraform
+// replace a group, if it does so for reasons of its own.
+const forcedReplacement = "-replace or replace_triggered_by"
+
+// replaced notes the plan of a group, and tells whether it is a replacement that
+// Terraform was told to make. The provider is not told; but such a group is
+// planned as it is, and then once more as a new one. changed are replacements
+// because of the group's own attributes, which are guarded when they are found.
+func (r *groupResource) replaced(group groupRef, maxMembers types.Int64, exists, changed bool) (forced bool) {
+	again := r.client.claims.planned(group, maxMembers)
+	forced = again && !exists && !r.client.claims.renewed(group)
+	if forced || changed {
+		r.client.claims.renew(group)
+	}
+	return forced
+}
+
 // forgetConsent ends the consent that an earlier plan may have left behind.
 func forgetConsent(ctx context.Context, private privateState) diag.Diagnostics {
 	return private.SetKey(ctx, consentKey, []byte(`{"given":false}`))

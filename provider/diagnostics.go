@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,12 +19,16 @@ import (
 // said about the connection, if anything.
 func explain(group groupRef, verb string, err error, complaint string) diag.Diagnostic {
 	cause := reason(err)
+	verb = cmp.Or(group.doing, verb)
 	about := fmt.Sprintf("Could not %s %v", verb, group)
 
 	var unknown *unknownSettingsError
 	var connect *connectError
 	var overtime *overtimeError
 	var stale *staleError
+	var spoilt *spoiltError
+	var full *noRoomError
+	var mapped *mappedError
 	var config *pcgroups.ConfigError
 	switch {
 	case errors.As(err, &unknown):
@@ -38,14 +43,18 @@ func explain(group groupRef, verb string, err error, complaint string) diag.Diag
 	case errors.As(err, &stale):
 		return diag.NewErrorDiagnostic("Consumer group changed since the plan",
 			fmt.Sprintf("The %v %v. Nothing was written. Run terraform plan again to decide about the group as it is now.", group, stale))
+	case errors.As(err, &spoilt):
+		return diag.NewErrorDiagnostic("Work-queue stream can not be repaired", spoilt.story)
+	case errors.As(err, &full), errors.As(err, &mapped):
+		return diag.NewErrorDiagnostic("Member can not be added", fmt.Sprintf("%s: %s.", about, cause))
 	case errors.As(err, &config):
-		return diag.NewAttributeErrorDiagnostic(attributePath(config.Field), "Invalid consumer group", fmt.Sprintf("%s: %s.", about, config.Reason))
+		return diag.NewAttributeErrorDiagnostic(group.attributePath(config.Field), "Invalid consumer group", fmt.Sprintf("%s: %s.", about, config.Reason))
 	case errors.Is(err, pcgroups.ErrGroupExists):
 		return diag.NewErrorDiagnostic("Consumer group exists already", fmt.Sprintf(
 			"The %v exists already and was left as it is. To manage it with this resource, import it:\n\n"+
 				"import {\n  to = pcgroups_%s_group.NAME # this resource's address\n  id = %q\n}", group, group.kind, formatImportID(group.stream, group.name)))
 	case errors.Is(err, pcgroups.ErrNotGroupStream):
-		return diag.NewAttributeErrorDiagnostic(path.Root("name"), "The work-queue stream's name is taken", fmt.Sprintf("%s: %s.", about, cause))
+		return diag.NewAttributeErrorDiagnostic(group.attributePath("group"), "The work-queue stream's name is taken", fmt.Sprintf("%s: %s.", about, cause))
 	case errors.Is(err, pcgroups.ErrStreamNotFound):
 		return diag.NewAttributeErrorDiagnostic(path.Root("stream"), "Stream not found", fmt.Sprintf(
 			"%s: there is no stream %q in this account. Create it first, or check its name. If Terraform creates it too, refer to that resource here so that it comes first.", about, group.stream))
@@ -69,14 +78,14 @@ func explainConnect(e *connectError) diag.Diagnostic {
 	case errors.Is(e.err, nats.ErrAuthorization), errors.Is(e.err, nats.ErrAuthExpired), errors.Is(e.err, nats.ErrAuthRevoked),
 		errors.Is(e.err, nats.ErrAccountAuthExpired), errors.Is(e.err, nats.ErrPermissionViolation):
 		return diag.NewErrorDiagnostic("NATS refused the credentials", detail+
-			"Check credentials_file, credentials, user with password, or token in the provider block; without any of these, "+
-			"the environment variables NATS_CREDS, NATS_USER with NATS_PASSWORD, and NATS_TOKEN.")
+			"Check credentials_file, credentials, nkey_seed_file, nkey_seed, user with password, or token in the provider block; without any of these, "+
+			"the environment variables NATS_CREDS, NATS_NKEY, NATS_USER with NATS_PASSWORD, and NATS_TOKEN, and then the context.")
 	case errors.Is(e.err, nats.ErrNoServers), errors.Is(e.err, nats.ErrTimeout):
 		return diag.NewErrorDiagnostic("Cannot reach NATS", detail+
 			"Check that a server runs there, that the name or address and the port are right (servers in the provider block, else NATS_URL), "+
 			"and that no firewall is in between.")
 	}
-	return diag.NewErrorDiagnostic("Cannot connect to NATS", detail+"Check servers and the credentials in the provider block.")
+	return diag.NewErrorDiagnostic("Cannot connect to NATS", detail+"Check servers, tls and the credentials in the provider block.")
 }
 
 // reason is the error without the library's own preamble, which repeats the
@@ -107,10 +116,10 @@ func said(complaint string) string {
 }
 
 // attributePath finds the attribute for a field of the library's configuration.
-func attributePath(field string) path.Path {
+func (g groupRef) attributePath(field string) path.Path {
 	switch field {
 	case "group":
-		return path.Root("name")
+		return path.Root(cmp.Or(g.attribute, "name"))
 	case "member":
 		return path.Root("members")
 	case "partitioning_wildcards":

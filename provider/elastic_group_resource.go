@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -34,8 +35,7 @@ func (r *elasticGroupResource) ValidateConfig(ctx context.Context, req resource.
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	checkPartitioningFilters(config.PartitioningFilters, &resp.Diagnostics)
-	checkGroup(config.ref(), config.MaxMembers, config.Members, config.MemberMappings, &resp.Diagnostics)
+	checkElastic(&config, &resp.Diagnostics)
 }
 
 // ModifyPlan plans the computed attributes exactly and guards what would be lost.
@@ -57,7 +57,12 @@ func (r *elasticGroupResource) ModifyPlan(ctx context.Context, req resource.Modi
 	plan.derive()
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("work_queue_stream"), plan.WorkQueueStream)...)
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("assignments"), plan.Assignments)...)
-	if req.State.Raw.IsNull() {
+	forced := r.claim(&state, &plan, !req.State.Raw.IsNull(), &resp.Diagnostics)
+	switch {
+	case forced:
+		r.guardPlan(ctx, plan.ref(), []string{forcedReplacement}, plan.ForceDestroy, plan.Timeouts.Read, resp.Private, &resp.Diagnostics)
+		return
+	case req.State.Raw.IsNull():
 		return // a create, or the second half of a replacement whose consent must be kept
 	}
 	if replacing := plan.replacing(&state); len(replacing) != 0 {
@@ -70,6 +75,19 @@ func (r *elasticGroupResource) ModifyPlan(ctx context.Context, req resource.Modi
 		resp.Diagnostics.AddAttributeWarning(path.Root("members"), "Membership is no longer managed",
 			"Neither members nor member_mappings is set any more. The group keeps its present members, and changes to them will not be noticed.")
 	}
+}
+
+// claim notes what the group is going to be, for the resources that manage its
+// members, and that it does so itself. It tells whether the group is replaced
+// although nothing that is fixed changes.
+func (r *elasticGroupResource) claim(state, plan *elasticGroupModel, exists bool, diags *diag.Diagnostics) (forced bool) {
+	if !whole(plan.Stream, plan.Name) {
+		return false
+	}
+	if _, managed := plan.membership(); managed {
+		r.client.claims.add(plan.ref(), claim{owner: inlineOwner, isNew: !exists}, diags)
+	}
+	return r.replaced(plan.ref(), plan.MaxMembers, exists, exists && len(plan.replacing(state)) != 0)
 }
 
 // Create creates the group, or nothing.
@@ -95,6 +113,7 @@ func (r *elasticGroupResource) Create(ctx context.Context, req resource.CreateRe
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	r.client.claims.renew(plan.ref())
 	plan.derive()
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.ref().identity())...)
@@ -121,9 +140,12 @@ func (r *elasticGroupResource) Read(ctx context.Context, req resource.ReadReques
 		}
 		state.load(c)
 		state.derive()
-		queue, err := streamState(ctx, js, state.WorkQueueStream.ValueString())
-		if queue == nil {
+		queue, err := lookAtQueue(ctx, js, state.ref(), c)
+		if err == nil && !queue.good() {
 			state.WorkQueueStream = types.StringNull()
+			if story := queue.story(state.ref()); story != "" {
+				resp.Diagnostics.AddAttributeWarning(path.Root("work_queue_stream"), "Work-queue stream was changed", story)
+			}
 		}
 		return err
 	})
@@ -174,17 +196,6 @@ func (r *elasticGroupResource) Update(ctx context.Context, req resource.UpdateRe
 	plan.derive()
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.ref().identity())...)
-}
-
-// repairElastic makes the missing work-queue stream anew. To create the group
-// once more as it is stored does just that.
-func repairElastic(ctx context.Context, js jetstream.JetStream, group groupRef) error {
-	c, err := pcgroups.GetElasticConsumerGroupConfig(ctx, js, group.stream, group.name)
-	if err != nil {
-		return err
-	}
-	_, err = pcgroups.CreateElastic(ctx, js, group.stream, group.name, c.MaxMembers, c.PartitioningFilters, c.MaxBufferedMsgs, c.MaxBufferedBytes)
-	return err
 }
 
 // Delete deletes the group, if that is free or was consented to. A group that is

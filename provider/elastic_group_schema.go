@@ -54,13 +54,13 @@ func (r *elasticGroupResource) Schema(ctx context.Context, _ resource.SchemaRequ
 					"With neither, the membership is not managed here: it is left as it is and not shown. Changing it is done in place and moves partitions between the members.",
 				ElementType: types.StringType,
 				Optional:    true,
-				Validators:  []validator.Set{setvalidator.NoNullValues(), setvalidator.ValueStringsAre(memberNames)},
+				Validators:  []validator.Set{setvalidator.NoNullValues()},
 			},
 			"member_mappings": mappingsAttribute("Changing it is done in place and moves partitions between the members."),
 			"force_destroy":   forceDestroyAttribute("drop messages that are not processed or stop members that are connected"),
 			"timeouts":        timeoutsAttribute(ctx),
 			"work_queue_stream": schema.StringAttribute{
-				MarkdownDescription: "Name of the group's work-queue stream, `<stream>-<name>`. It is null while that stream is missing, which the next apply repairs.",
+				MarkdownDescription: "Name of the group's work-queue stream, `<stream>-<name>`. It is null while that stream is missing or not as the group needs it, because someone changed its source, transforms or limits; the next apply repairs that.",
 				Computed:            true,
 			},
 			"assignments": assignmentsAttribute("Null while the membership is not managed here."),
@@ -100,13 +100,12 @@ func bufferAttribute(unit, detail string) schema.Attribute {
 		Optional:            true,
 		Computed:            true,
 		Default:             int64default.StaticInt64(-1),
-		Validators:          []validator.Int64{limit{unit}},
 		PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 	}
 }
 
 func (m *elasticGroupModel) ref() groupRef {
-	return groupRef{"elastic", m.Stream.ValueString(), m.Name.ValueString()}
+	return groupRef{kind: "elastic", stream: m.Stream.ValueString(), name: m.Name.ValueString()}
 }
 
 func (m *elasticGroupModel) membership() (membership, bool) {

@@ -69,7 +69,7 @@ func TestAccElasticGroup_lifecycle(t *testing.T) {
 			{
 				Config: w.elastic(`max_members = 4`, keyed, `members = ["a", "b", "c"]`),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(
-					action(elasticAddr, plancheck.ResourceActionUpdate),
+					will(elasticAddr, plancheck.ResourceActionUpdate),
 					plancheck.ExpectKnownValue(elasticAddr, assignments, partitions(map[string][]int64{"a": {0, 3}, "b": {1}, "c": {2}})),
 				)},
 				Check: resource.ComposeTestCheckFunc(w.wantStored(pcgroups.ElasticBucket, "ORDERS", shape+three), sameStream,
@@ -80,7 +80,7 @@ func TestAccElasticGroup_lifecycle(t *testing.T) {
 			},
 			{ // not managed any more, and settings that are not on the server
 				Config:           w.elastic(`max_members = 4`, keyed, `timeouts = { update = "1m" }`, `force_destroy = false`),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(elasticAddr, plancheck.ResourceActionUpdate))},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(elasticAddr, plancheck.ResourceActionUpdate))},
 				Check: func(*terraform.State) error {
 					if _, now := w.stored(pcgroups.ElasticBucket, "ORDERS", "cg"); now != revision {
 						return fmt.Errorf("a change that needs no write wrote revision %d after %d", now, revision)
@@ -98,7 +98,7 @@ func TestAccElasticGroup_lifecycle(t *testing.T) {
 			},
 			{
 				Config:           w.elastic(`max_members = 4`, keyed, `member_mappings = { y = [3, 0], x = [1, 2] }`),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(elasticAddr, plancheck.ResourceActionUpdate))},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(elasticAddr, plancheck.ResourceActionUpdate))},
 				Check: resource.ComposeTestCheckFunc(sameStream, w.wantStored(pcgroups.ElasticBucket, "ORDERS",
 					shape+`,"member_mappings":[{"member":"x","partitions":[1,2]},{"member":"y","partitions":[0,3]}]}`)),
 			},
@@ -108,7 +108,7 @@ func TestAccElasticGroup_lifecycle(t *testing.T) {
 			},
 			{
 				Config:           w.elastic(`max_members = 5`, `max_buffered_msgs = 1000`, `members = []`),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(elasticAddr, plancheck.ResourceActionDestroyBeforeCreate))},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(elasticAddr, plancheck.ResourceActionDestroyBeforeCreate))},
 				Check: w.wantStored(pcgroups.ElasticBucket, "ORDERS",
 					`{"max_members":5,"partitioning_filters":[],"max_buffered_msg":1000,"max_buffered_bytes":-1}`),
 			},
@@ -167,7 +167,7 @@ func TestAccElasticGroup_drift(t *testing.T) {
 		return resource.TestStep{
 			PreConfig:        func() { t.Log(name); change() },
 			Config:           config,
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(elasticAddr, is))},
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(elasticAddr, is))},
 			Check: func(*terraform.State) error {
 				c, err := pcgroups.GetElasticConsumerGroupConfig(ctx, w.js, "ORDERS", "cg")
 				if err != nil {

@@ -2,9 +2,7 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -20,7 +18,20 @@ type groupResource struct {
 }
 
 // groupRef names a group in code that serves both kinds.
-type groupRef struct{ kind, stream, name string }
+type groupRef struct {
+	kind, stream, name string
+
+	// attribute is the one that holds the name, if it is not called name.
+	attribute string
+	// doing is what is being done, if that is not done to the group as a whole.
+	doing string
+}
+
+// to gives a message about part of a group its verb.
+func (g groupRef) to(doing string) groupRef {
+	g.doing = doing
+	return g
+}
 
 func (g groupRef) String() string {
 	return fmt.Sprintf("%s consumer group %s", g.kind, formatImportID(g.stream, g.name))
@@ -43,15 +54,7 @@ func (r *groupResource) IdentitySchema(_ context.Context, _ resource.IdentitySch
 
 // Configure receives the provider's connection.
 func (r *groupResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return // a configuration is validated before the provider is configured
-	}
-	c, ok := req.ProviderData.(*client)
-	if !ok {
-		resp.Diagnostics.AddError("Bug in the provider", fmt.Sprintf("The resource was given a %T in place of its connection. Please report this.", req.ProviderData))
-		return
-	}
-	r.client = c
+	r.client = clientOf(req.ProviderData, &resp.Diagnostics)
 }
 
 // ImportState takes stream and name from the id or the identity. The read that
@@ -64,7 +67,7 @@ func (r *groupResource) ImportState(ctx context.Context, req resource.ImportStat
 			resp.Diagnostics.AddError("Invalid import id", "The import id "+err.Error()+".")
 			return
 		}
-		id = groupRef{r.kind, stream, name}.identity()
+		id = groupRef{kind: r.kind, stream: stream, name: name}.identity()
 	} else {
 		resp.Diagnostics.Append(req.Identity.Get(ctx, &id)...)
 		if resp.Diagnostics.HasError() {
@@ -76,38 +79,7 @@ func (r *groupResource) ImportState(ctx context.Context, req resource.ImportStat
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, id)...)
 }
 
-// The time that operations have when the timeouts attribute says nothing.
-// Requests that fail do so long before: this is for groups that need many.
-const (
-	defaultReadTimeout  = time.Minute
-	defaultWriteTimeout = 2 * time.Minute
-)
-
-// timeout is one getter of the timeouts attribute.
-type timeout func(context.Context, time.Duration) (time.Duration, diag.Diagnostics)
-
-// perform runs an operation on a connection and within its timeout, and reports
-// its error.
+// perform runs an operation on the group.
 func (r *groupResource) perform(ctx context.Context, group groupRef, verb string, configured timeout, diags *diag.Diagnostics, do func(context.Context, jetstream.JetStream) error) {
-	fallback := defaultWriteTimeout
-	if verb == "read" {
-		fallback = defaultReadTimeout
-	}
-	d, problems := configured(ctx, fallback)
-	diags.Append(problems...)
-	if diags.HasError() {
-		return
-	}
-	ctx, end := within(ctx, "timeouts."+verb, d)
-	defer end()
-	js, err := r.client.jetStream(ctx)
-	if err == nil {
-		err = do(ctx, js)
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			err = errors.Join(context.Cause(ctx), err)
-		}
-		diags.Append(explain(group, verb, err, r.client.complaint()))
-	}
+	r.client.perform(ctx, group, verb, configured, diags, do)
 }

@@ -2,10 +2,8 @@ package provider
 
 import (
 	"context"
-	"math"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -20,14 +18,10 @@ import (
 
 const replaces = " Changing it replaces the group."
 
-// memberNames is what a member's name must be, as set element and as map key.
-var memberNames = name{what: "member"}
-
 func streamAttribute(detail string) schema.Attribute {
 	return schema.StringAttribute{
 		MarkdownDescription: "Name of the stream whose messages the group consumes. " + detail + replaces,
 		Required:            true,
-		Validators:          []validator.String{name{what: "stream", key: true}},
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 	}
 }
@@ -36,7 +30,6 @@ func nameAttribute() schema.Attribute {
 	return schema.StringAttribute{
 		MarkdownDescription: "Name of the group, unique among the groups of its kind on the stream." + replaces,
 		Required:            true,
-		Validators:          []validator.String{name{what: "group", key: true}},
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 	}
 }
@@ -45,7 +38,6 @@ func maxMembersAttribute() schema.Attribute {
 	return schema.Int64Attribute{
 		MarkdownDescription: "Number of partitions, at least 1, and so the number of members that can be busy at once. Up to about 1000 is advisable." + replaces,
 		Required:            true,
-		Validators:          []validator.Int64{int64validator.AtMost(math.MaxInt32)},
 		PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 	}
 }
@@ -58,7 +50,6 @@ func mappingsAttribute(detail string, modifiers ...planmodifier.Map) schema.Attr
 		Optional:    true,
 		Validators: []validator.Map{
 			mapvalidator.SizeAtLeast(1),
-			mapvalidator.KeysAre(memberNames),
 			mapvalidator.ValueSetsAre(setvalidator.NoNullValues()),
 			mapvalidator.NoNullValues(),
 		},

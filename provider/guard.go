@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -33,76 +32,94 @@ func appraise(ctx context.Context, js jetstream.JetStream, group groupRef) (stak
 	return appraiseElastic(ctx, js, group)
 }
 
-// appraiseElastic needs no configuration: whatever consumes the group's own
-// stream is a member.
 func appraiseElastic(ctx context.Context, js jetstream.JetStream, group groupRef) (stake, error) {
 	var s stake
-	queue, err := js.Stream(ctx, pcgroups.ComposeGroupStreamName(group.stream, group.name))
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return s, nil
+	d, err := pcgroups.DescribeElastic(ctx, js, group.stream, group.name)
+	if errors.Is(err, pcgroups.ErrGroupNotFound) {
+		// Nobody can be a member, but the messages may still be there.
+		queue, err := streamState(ctx, js, pcgroups.ComposeGroupStreamName(group.stream, group.name))
+		if queue != nil {
+			s.buffered = queue.Msgs
+		}
+		return s, err
 	}
 	if err != nil {
 		return s, err
 	}
-	s.buffered = queue.CachedInfo().State.Msgs
-	consumers := queue.ListConsumers(ctx)
-	for info := range consumers.Info() {
-		if connected(info) {
-			s.connected = append(s.connected, info.Name)
-		}
+	s.buffered, s.connected = d.BufferedMsgs, connected(d)
+	if d.StreamMissing {
+		return s, nil
 	}
-	if err := consumers.Err(); err != nil {
-		return s, err
-	}
-	slices.Sort(s.connected)
-	origin, err := streamState(ctx, js, group.stream)
-	if origin != nil {
-		s.replay = origin.Msgs
-	}
+	s.replay, err = replay(ctx, js, group)
 	return s, err
 }
 
 func appraiseStatic(ctx context.Context, js jetstream.JetStream, group groupRef) (stake, error) {
 	var s stake
-	config, err := pcgroups.GetStaticConsumerGroupConfig(ctx, js, group.stream, group.name)
-	if errors.Is(err, pcgroups.ErrGroupNotFound) {
-		return s, nil
+	d, err := pcgroups.DescribeStatic(ctx, js, group.stream, group.name)
+	if errors.Is(err, pcgroups.ErrGroupNotFound) || errors.Is(err, pcgroups.ErrStreamNotFound) {
+		return s, nil // consumers go with their stream
 	}
 	if err != nil {
 		return s, err
 	}
+	s.connected = connected(d)
 	origin, err := streamState(ctx, js, group.stream)
-	if err != nil || origin == nil {
+	if err != nil || origin == nil || origin.Msgs == 0 {
 		return s, err
 	}
-	for _, member := range slices.Sorted(maps.Keys(config.Assignments())) {
-		consumer, err := js.Consumer(ctx, group.stream, pcgroups.ComposeStaticConsumerName(group.name, member))
-		if errors.Is(err, jetstream.ErrConsumerNotFound) {
-			continue // it never joined
-		}
-		if err != nil {
-			return s, err
-		}
-		info := consumer.CachedInfo()
-		if info.Config.PriorityPolicy != jetstream.PriorityPolicyPinned {
-			continue // not a member's: it only has the name, and will be left alone
-		}
-		if connected(info) {
-			s.connected = append(s.connected, member)
-		}
-		if info.AckFloor.Consumer != 0 && origin.Msgs != 0 && info.AckFloor.Stream >= origin.FirstSeq {
-			s.progress = append(s.progress, member)
+	for _, m := range d.Members {
+		if m.AckFloor != 0 && m.AckFloor >= origin.FirstSeq {
+			s.progress = append(s.progress, m.Name)
 		}
 	}
+	slices.Sort(s.progress)
 	return s, nil
 }
 
-// connected tells whether an instance of the member is there now. That the
+// connected lists the members with an instance that is there now. That the
 // consumer exists says little: it outlives its instances.
-func connected(info *jetstream.ConsumerInfo) bool {
-	return info.NumWaiting != 0 || slices.ContainsFunc(info.PriorityGroups, func(g jetstream.PriorityGroupState) bool {
-		return g.PinnedClientID != ""
-	})
+func connected(d *pcgroups.Description) []string {
+	var names []string
+	for _, m := range d.Members {
+		if m.WaitingPulls != 0 || m.PinnedID != "" {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// maxCounted bounds the subjects that are counted one by one: the server lists
+// them all.
+const maxCounted = 10_000
+
+// replay counts the messages that a new group of the same filters would get from
+// the stream. With very many subjects it counts all messages, which may be more.
+func replay(ctx context.Context, js jetstream.JetStream, group groupRef) (uint64, error) {
+	origin, err := streamState(ctx, js, group.stream)
+	if err != nil || origin == nil {
+		return 0, err
+	}
+	c, err := pcgroups.GetElasticConsumerGroupConfig(ctx, js, group.stream, group.name)
+	if err != nil || len(c.PartitioningFilters) == 0 || origin.Msgs == 0 || origin.NumSubjects > maxCounted {
+		return origin.Msgs, err
+	}
+	s, err := js.Stream(ctx, group.stream)
+	if err != nil {
+		return origin.Msgs, err
+	}
+	var n uint64
+	for _, f := range c.PartitioningFilters {
+		info, err := s.Info(ctx, jetstream.WithSubjectFilter(f.Filter))
+		if err != nil {
+			return origin.Msgs, err
+		}
+		for _, messages := range info.State.Subjects {
+			n += messages
+		}
+	}
+	return n, nil
 }
 
 // streamState returns nil if there is no such stream.

@@ -56,7 +56,7 @@ func TestAccElasticGroup_destroyGuard(t *testing.T) {
 			},
 			{
 				Config:           group(`max_members = 5`, `force_destroy = true`),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(elasticAddr, plancheck.ResourceActionReplace))},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(elasticAddr, plancheck.ResourceActionReplace))},
 			},
 			{
 				PreConfig: func() { w.buffered(0, 3) }, // prevents nothing: proves the replay that the warning speaks of
@@ -190,7 +190,7 @@ func TestAccElasticGroup_liveMember(t *testing.T) {
 			},
 			{
 				Config:           config,
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(elasticAddr, plancheck.ResourceActionUpdate))},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(elasticAddr, plancheck.ResourceActionUpdate))},
 				Check: func(*terraform.State) error {
 					natstest.Eventually(t, 10*time.Second, func() error {
 						if has := session.Status().Partitions; len(has) != 2 {

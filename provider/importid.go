@@ -34,3 +34,16 @@ func parseImportID(id string) (stream, group string, err error) {
 	}
 	return stream, group, nil
 }
+
+// parseMemberID reads stream/group/member. A member's name has no slash either,
+// so that the last one is the second separator.
+func parseMemberID(id string) (stream, group, member string, err error) {
+	if cut := strings.LastIndexByte(id, '/'); cut >= 0 {
+		stream, group, err = parseImportID(id[:cut])
+		member = id[cut+1:]
+	}
+	if err != nil || group == "" || member == "" {
+		return "", "", "", fmt.Errorf("%q is not of the form stream/group/member, such as ORDERS/workers/worker-1", id)
+	}
+	return stream, group, member, nil
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/nats-io/nats.go/jetstream"
@@ -101,9 +102,20 @@ func writeMembership(ctx context.Context, js jetstream.JetStream, stream, group 
 		default:
 			_, err = pcgroups.SetMembers(ctx, js, stream, group, want.members, unchanged)
 		}
-		if !errors.Is(err, pcgroups.ErrConflict) || ctx.Err() != nil {
+		if !errors.Is(err, pcgroups.ErrConflict) {
 			return err
 		}
-		// Someone wrote between the two: look again.
+		// Someone wrote between the two, or the read was answered by a follower
+		// that is a little behind: look again.
+		pause := time.NewTimer(conflictPause)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return err
+		case <-pause.C:
+		}
 	}
 }
+
+// conflictPause keeps a writer that has to look again from asking all the time.
+const conflictPause = 20 * time.Millisecond

@@ -19,6 +19,12 @@ import (
 // versions that tests run with can not do yet.
 func configured(t *testing.T, w *world) tfprotov6.ProviderServer {
 	t.Helper()
+	return configuredFor(t, w.URL())
+}
+
+// configuredFor has more arguments than the servers.
+func configuredFor(t testing.TB, servers string, more ...string) tfprotov6.ProviderServer {
+	t.Helper()
 	p := New("test")
 	t.Cleanup(p.Close)
 	server := providerserver.NewProtocol6(p)()
@@ -32,7 +38,11 @@ func configured(t *testing.T, w *world) tfprotov6.ProviderServer {
 	for name, attribute := range objectType.AttributeTypes {
 		values[name] = tftypes.NewValue(attribute, nil)
 	}
-	values["servers"] = tftypes.NewValue(objectType.AttributeTypes["servers"], []tftypes.Value{tftypes.NewValue(tftypes.String, w.URL())})
+	for _, m := range more {
+		name, value, _ := strings.Cut(m, "=")
+		values[name] = tftypes.NewValue(tftypes.String, value)
+	}
+	values["servers"] = tftypes.NewValue(objectType.AttributeTypes["servers"], []tftypes.Value{tftypes.NewValue(tftypes.String, servers)})
 	block, err := tfprotov6.NewDynamicValue(objectType, tftypes.NewValue(objectType, values))
 	noProblems(t, nil, err)
 	resp, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: &block})
@@ -40,7 +50,7 @@ func configured(t *testing.T, w *world) tfprotov6.ProviderServer {
 	return server
 }
 
-func noProblems(t *testing.T, diags []*tfprotov6.Diagnostic, err error) {
+func noProblems(t testing.TB, diags []*tfprotov6.Diagnostic, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +122,7 @@ func TestGuardPlan(t *testing.T) {
 	r := groupResource{kind: "elastic", client: c}
 	plan := func(force types.Bool, replacing ...string) diag.Diagnostics {
 		var diags diag.Diagnostics
-		r.guardPlan(ctx, groupRef{"elastic", "ORDERS", "cg"}, replacing, force, func(_ context.Context, d time.Duration) (time.Duration, diag.Diagnostics) { return d, nil }, memory{}, &diags)
+		r.guardPlan(ctx, groupRef{kind: "elastic", stream: "ORDERS", name: "cg"}, replacing, force, func(_ context.Context, d time.Duration) (time.Duration, diag.Diagnostics) { return d, nil }, memory{}, &diags)
 		return diags
 	}
 	if d := plan(types.BoolNull()); len(d) != 0 {

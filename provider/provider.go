@@ -12,21 +12,23 @@ import (
 	"os"
 	"sync"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/providervalidator"
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
-	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	fwprovider "github.com/hashicorp/terraform-plugin-framework/provider"
-	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // Address is the provider's address in Terraform's registry.
 const Address = "registry.terraform.io/nats-pcgroups/pcgroups"
 
-var _ fwprovider.ProviderWithConfigValidators = (*Provider)(nil)
+var (
+	_ fwprovider.ProviderWithConfigValidators = (*Provider)(nil)
+	_ fwprovider.ProviderWithFunctions        = (*Provider)(nil)
+	_ fwprovider.ProviderWithActions          = (*Provider)(nil)
+	_ fwprovider.ProviderWithListResources    = (*Provider)(nil)
+)
 
 // Provider implements the Terraform provider.
 type Provider struct {
@@ -56,74 +58,6 @@ func (p *Provider) Metadata(_ context.Context, _ fwprovider.MetadataRequest, res
 	resp.Version = p.version
 }
 
-// Schema describes the provider block.
-func (p *Provider) Schema(_ context.Context, _ fwprovider.SchemaRequest, resp *fwprovider.SchemaResponse) {
-	resp.Schema = schema.Schema{
-		MarkdownDescription: "Manages partitioned consumer groups on NATS JetStream. " +
-			"Give at most one kind of credentials: `credentials_file`, `credentials`, `user` with `password`, or `token`. " +
-			"If the block has none, the environment is asked. One connection is opened when it is first needed, and shared.",
-		Attributes: map[string]schema.Attribute{
-			"servers": schema.ListAttribute{
-				MarkdownDescription: "URLs of the NATS servers, such as `nats://nats-1:4222` or `tls://nats.example.com`. They are tried until one answers. " +
-					"Default: the environment variable `NATS_URL` (separated by commas), else `nats://127.0.0.1:4222`.",
-				ElementType: types.StringType,
-				Optional:    true,
-				Validators:  []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(serverURL{})},
-			},
-			"credentials_file": schema.StringAttribute{
-				MarkdownDescription: "Path of a credentials file (`.creds`) with a user's JWT and seed; `~` is the home directory. Default: the environment variable `NATS_CREDS`.",
-				Optional:            true,
-			},
-			"credentials": schema.StringAttribute{
-				MarkdownDescription: "Text of a credentials file, for when it comes from a secret store.",
-				Optional:            true,
-				Sensitive:           true,
-			},
-			"user": schema.StringAttribute{
-				MarkdownDescription: "User name. Default: the environment variable `NATS_USER`.",
-				Optional:            true,
-			},
-			"password": schema.StringAttribute{
-				MarkdownDescription: "Password of `user`. Default: the environment variable `NATS_PASSWORD`.",
-				Optional:            true,
-				Sensitive:           true,
-			},
-			"token": schema.StringAttribute{
-				MarkdownDescription: "Authentication token. Default: the environment variable `NATS_TOKEN`.",
-				Optional:            true,
-				Sensitive:           true,
-			},
-			"connect_timeout": schema.StringAttribute{
-				MarkdownDescription: "How long one server may take to accept the connection, as a duration such as `10s`. Default: `5s`.",
-				Optional:            true,
-				Validators:          []validator.String{duration{}},
-			},
-			"request_timeout": schema.StringAttribute{
-				MarkdownDescription: "How long one JetStream request may take, as a duration such as `10s`. Default: `5s`. The `timeouts` of a resource bound its whole operation.",
-				Optional:            true,
-				Validators:          []validator.String{duration{}},
-			},
-			"force_destroy": schema.BoolAttribute{
-				MarkdownDescription: "The `force_destroy` of every group that does not set its own: whether a group may be destroyed or replaced although that loses messages or progress, or stops members that are connected. Default: `false`.",
-				Optional:            true,
-			},
-		},
-	}
-}
-
-// ConfigValidators refuses more than one kind of credentials.
-func (p *Provider) ConfigValidators(context.Context) []fwprovider.ConfigValidator {
-	conflict := func(a, b string) fwprovider.ConfigValidator {
-		return providervalidator.Conflicting(path.MatchRoot(a), path.MatchRoot(b))
-	}
-	return []fwprovider.ConfigValidator{
-		conflict("credentials_file", "credentials"),
-		conflict("credentials_file", "user"), conflict("credentials_file", "password"), conflict("credentials_file", "token"),
-		conflict("credentials", "user"), conflict("credentials", "password"), conflict("credentials", "token"),
-		conflict("token", "user"), conflict("token", "password"),
-	}
-}
-
 // Configure prepares the shared connection without opening it, so that a plan
 // which needs no server needs no connection, and so that settings which are
 // known only after apply stop nothing but what really needs them.
@@ -133,7 +67,7 @@ func (p *Provider) Configure(ctx context.Context, req fwprovider.ConfigureReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	s, diags := model.settings(os.Getenv)
+	s, diags := model.settings(ctx, os.Getenv)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -147,12 +81,31 @@ func (p *Provider) Configure(ctx context.Context, req fwprovider.ConfigureReques
 
 	resp.ResourceData = c
 	resp.DataSourceData = c
+	resp.ListResourceData = c
+	resp.ActionData = c
 }
 
 // Resources lists the resource types.
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{newElasticGroup, newStaticGroup}
+	return []func() resource.Resource{newElasticGroup, newStaticGroup, newElasticMembership, newElasticMember}
 }
 
 // DataSources lists the data source types.
-func (p *Provider) DataSources(context.Context) []func() datasource.DataSource { return nil }
+func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{newElasticGroupData, newStaticGroupData, newGroupsData, newGroupStatusData}
+}
+
+// Functions lists the functions.
+func (p *Provider) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{newTransformDestination, newPartitionFor, newAssignmentsFunction}
+}
+
+// Actions lists the actions, which Terraform 1.14 invokes.
+func (p *Provider) Actions(context.Context) []func() action.Action {
+	return []func() action.Action{newStepDown}
+}
+
+// ListResources lists the resource types that Terraform 1.14 can list.
+func (p *Provider) ListResources(context.Context) []func() list.ListResource {
+	return []func() list.ListResource{newElasticGroupList, newStaticGroupList}
+}

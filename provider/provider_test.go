@@ -26,12 +26,19 @@ func TestMain(m *testing.M) {
 	for name, value := range map[string]string{
 		"TF_ACC_PROVIDER_NAMESPACE": "nats-pcgroups",
 		"NATS_URL":                  "", "NATS_CREDS": "", "NATS_USER": "", "NATS_PASSWORD": "", "NATS_TOKEN": "",
+		"NATS_CONTEXT": "", "NATS_NKEY": "", "NATS_CA": "", "NATS_CERT": "", "NATS_KEY": "",
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}
 	}
-	os.Exit(m.Run())
+	var err error
+	if programFolder, err = os.MkdirTemp("", "pcgroups-provider-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(programFolder)
+	os.Exit(code)
 }
 
 // world is what an acceptance test has to itself: a server with a stream.
@@ -82,7 +89,11 @@ func testProviders(t *testing.T) map[string]func() (tfprotov6.ProviderServer, er
 func (w *world) config(body string) string { return providerConfig(w.URL()) + body }
 
 func providerConfig(url string) string {
-	return requires + fmt.Sprintf("provider \"pcgroups\" {\n  servers = [%q]\n}\n", url)
+	return requires + providerBlock(url)
+}
+
+func providerBlock(url string) string {
+	return fmt.Sprintf("provider \"pcgroups\" {\n  servers = [%q]\n}\n", url)
 }
 
 const requires = `terraform {
@@ -225,7 +236,7 @@ func (f meanwhile) CheckPlan(_ context.Context, _ plancheck.CheckPlanRequest, re
 	resp.Error = f()
 }
 
-func action(address string, is plancheck.ResourceActionType) plancheck.PlanCheck {
+func will(address string, is plancheck.ResourceActionType) plancheck.PlanCheck {
 	return plancheck.ExpectResourceAction(address, is)
 }
 

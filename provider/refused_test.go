@@ -50,7 +50,7 @@ func TestAccElasticGroup_badInput(t *testing.T) {
 	w.refuses("pcgroups_elastic_group", []badConfig{
 		{"no partitions", []string{`stream = "ORDERS"`, `name = "cg"`, `max_members = 0`}, `max_members: must be at least 1, as it is the number of partitions.`, false},
 		{"negative partitions", []string{`stream = "ORDERS"`, `name = "cg"`, `max_members = -4`}, `max_members: must be at least 1`, false},
-		{"too many partitions", []string{`stream = "ORDERS"`, `name = "cg"`, `max_members = 2147483648`}, `max_members value must be at most 2147483647`, false},
+		{"too many partitions", []string{`stream = "ORDERS"`, `name = "cg"`, `max_members = 2147483648`}, `max_members: 2147483648 is more than the server can partition by (2147483647)`, false},
 		{"members twice", group(`members = ["a"]`, `member_mappings = { a = [0, 1, 2, 3] }`), `Give either members, for an even distribution of the partitions, or member_mappings`, false},
 		{"a partition missing", group(`member_mappings = { a = [0, 1], b = [3] }`), `member_mappings: partition 2 belongs to no member; all 4 must be mapped.`, false},
 		{"a partition repeated", group(`member_mappings = { a = [0, 1], b = [1, 2, 3] }`), `member_mappings: partition 1 is given to "a" and to "b".`, false},
@@ -59,16 +59,18 @@ func TestAccElasticGroup_badInput(t *testing.T) {
 		{"a wildcard out of range", group(`partitioning_filters = [{ filter = "orders.*", partitioning_wildcards = [2] }]`), `partitioning_wildcards: 2 is out of range for "orders.*": count its * wildcards from 1 to 1.`, false},
 		{"a wildcard repeated", group(`partitioning_filters = [{ filter = "orders.*.*", partitioning_wildcards = [1, 1] }]`), `partitioning_wildcards: 1 is given twice for "orders.*.*".`, false},
 		{"a filter without wildcard", group(`partitioning_filters = [{ filter = "orders.new" }]`), `partitioning_filters: "orders.new" needs at least one * wildcard or must end in >.`, false},
-		{"a stream with a dot", []string{`stream = "ORD.ERS"`, `name = "cg"`, `max_members = 4`}, `"ORD.ERS" contains a dot. Use letters, digits, '-' and '_'.`, false},
-		{"a group with a space", []string{`stream = "ORDERS"`, `name = "c g"`, `max_members = 4`}, `"c g" contains a space.`, false},
-		{"a group with a wildcard", []string{`stream = "ORDERS"`, `name = "cg*"`, `max_members = 4`}, `"cg*" contains a wildcard.`, false},
-		{"a group without name", []string{`stream = "ORDERS"`, `name = ""`, `max_members = 4`}, `A group name must not be empty.`, false},
-		{"a name too long", []string{`stream = "ORDERS"`, fmt.Sprintf(`name = %q`, strings.Repeat("x", 250)), `max_members = 4`}, `would be 257 bytes long. The server allows 255.`, false},
-		{"a member with a dot", group(`members = ["a", "b.c"]`), `"b.c" contains a dot.`, false},
-		{"a mapped member with a space", group(`member_mappings = { "a b" = [0, 1, 2, 3] }`), `"a b" contains a space.`, false},
-		{"a limit of nothing", group(`max_buffered_msgs = 0`), `0 is not a number of messages: it must be at least 1, or -1 for no limit.`, false},
+		{"a stream with a dot", []string{`stream = "ORD.ERS"`, `name = "cg"`, `max_members = 4`}, `stream: "ORD.ERS" contains a dot; only letters, digits, '-', '_' and '=' can be used.`, false},
+		{"a group with a space", []string{`stream = "ORDERS"`, `name = "c g"`, `max_members = 4`}, `group: "c g" contains a space`, false},
+		{"a group with a wildcard", []string{`stream = "ORDERS"`, `name = "cg*"`, `max_members = 4`}, `group: "cg*" contains a wildcard`, false},
+		{"a group without name", []string{`stream = "ORDERS"`, `name = ""`, `max_members = 4`}, `group: must not be empty.`, false},
+		{"a name too long", []string{`stream = "ORDERS"`, fmt.Sprintf(`name = %q`, strings.Repeat("x", 250)), `max_members = 4`}, `the stream and group name joined by a dash is 257 bytes long, the server allows 255.`, false},
+		{"a member with a dot", group(`members = ["a", "b.c"]`), `member: "b.c" contains a dot`, false},
+		{"a mapped member with a space", group(`member_mappings = { "a b" = [0, 1, 2, 3] }`), `member: "a b" contains a space`, false},
+		{"a filter that is no subject", group(`partitioning_filters = [{ filter = "orders..*" }]`), `"orders..*" has an empty token`, false},
+		{"a negative limit", group(`max_buffered_bytes = -5`), `max_buffered_bytes: -5 is not a number of bytes; use -1 for no limit`, false},
+		{"a limit of nothing", group(`max_buffered_msgs = 0`), `max_buffered_msgs: must be at least 1, or -1 for no limit.`, false},
 		{"no such stream", []string{`stream = "NOPE"`, `name = "cg"`, `max_members = 4`}, `there is no stream "NOPE" in this account. Create it first`, true},
-		{"filters that overlap", group(`partitioning_filters = [{ filter = "orders.>" }, { filter = "orders.*" }]`), `"orders.>" and "orders.*" overlap`, true},
+		{"filters that overlap", group(`partitioning_filters = [{ filter = "orders.>" }, { filter = "orders.*" }]`), `"orders.>" and "orders.*" overlap`, false},
 	})
 }
 
@@ -84,11 +86,11 @@ func TestAccStaticGroup_badInput(t *testing.T) {
 		{"a partition missing", group(`member_mappings = { a = [0, 1, 2] }`), `partition 3 belongs to no member`, false},
 		{"a partition repeated", group(`member_mappings = { a = [0, 1], b = [1, 2, 3] }`), `partition 1 is given to "a" and to "b"`, false},
 		{"a member repeated", group(`members = ["a", "a"]`), `This attribute contains duplicate values of: "a"`, false},
-		{"a member with a wildcard", group(`members = ["a", ">"]`), `">" contains a wildcard.`, false},
-		{"a name with a slash", []string{`stream = "PARTS"`, `name = "c/g"`, `max_members = 4`}, `"c/g" contains a path separator.`, false},
-		{"a name too long with its member", []string{`stream = "PARTS"`, fmt.Sprintf(`name = %q`, strings.Repeat("x", 240)), `max_members = 4`, `members = ["a", "a-very-long-name"]`}, `The name of member "a-very-long-name"'s consumer, <name>-<member>, would be 257 bytes long.`, false},
+		{"a member with a wildcard", group(`members = ["a", ">"]`), `member: ">" contains a wildcard`, false},
+		{"a name with a slash", []string{`stream = "PARTS"`, `name = "c/g"`, `max_members = 4`}, `group: "c/g" contains a path separator`, false},
+		{"a name too long with its member", []string{`stream = "PARTS"`, fmt.Sprintf(`name = %q`, strings.Repeat("x", 240)), `max_members = 4`, `members = ["a", "a-very-long-name"]`}, `member: the consumer name is 257 bytes long, the server allows 255.`, false},
 		{"no such stream", []string{`stream = "NOPE"`, `name = "cg"`, `max_members = 4`, `members = ["a"]`}, `there is no stream "NOPE" in this account.`, true},
-		{"filters that overlap", group(`filters = ["parts.*", "parts.a"]`, `members = ["a"]`), `"parts.*" and "parts.a" overlap`, true},
+		{"filters that overlap", group(`filters = ["parts.*", "parts.a"]`, `members = ["a"]`), `"parts.*" and "parts.a" overlap`, false},
 	})
 }
 
@@ -172,7 +174,7 @@ func TestAccProvider_noConnection(t *testing.T) {
 			},
 			{
 				Config:      requires + "provider \"pcgroups\" {\n token = \"t\"\n user = \"u\"\n}\n" + group,
-				ExpectError: says(`These attributes cannot be configured together: [token,user]`),
+				ExpectError: says(`These attributes cannot be configured together: [user,token]`),
 			},
 			{
 				Config:      requires + "provider \"pcgroups\" {\n servers = [\"http://nats\"]\n connect_timeout = \"5\"\n}\n" + group,

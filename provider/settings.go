@@ -2,7 +2,7 @@ package provider
 
 import (
 	"cmp"
-	"slices"
+	"context"
 	"strings"
 	"time"
 
@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/nats-io/nats.go"
 )
 
@@ -21,28 +22,51 @@ const (
 // providerModel is the provider block.
 type providerModel struct {
 	Servers         types.List   `tfsdk:"servers"`
+	Context         types.String `tfsdk:"context"`
 	CredentialsFile types.String `tfsdk:"credentials_file"`
 	Credentials     types.String `tfsdk:"credentials"`
+	NkeySeedFile    types.String `tfsdk:"nkey_seed_file"`
+	NkeySeed        types.String `tfsdk:"nkey_seed"`
 	User            types.String `tfsdk:"user"`
 	Password        types.String `tfsdk:"password"`
 	Token           types.String `tfsdk:"token"`
+	TLS             types.Object `tfsdk:"tls"`
+	Domain          types.String `tfsdk:"domain"`
+	APIPrefix       types.String `tfsdk:"api_prefix"`
+	InboxPrefix     types.String `tfsdk:"inbox_prefix"`
 	ConnectTimeout  types.String `tfsdk:"connect_timeout"`
 	RequestTimeout  types.String `tfsdk:"request_timeout"`
+	MaxRetries      types.Int64  `tfsdk:"max_retries"`
 	ForceDestroy    types.Bool   `tfsdk:"force_destroy"`
 }
 
-// settings are the provider block and the environment, resolved.
+// tlsModel is the attribute tls.
+type tlsModel struct {
+	CAFile             types.String `tfsdk:"ca_file"`
+	CAPEM              types.String `tfsdk:"ca_pem"`
+	CertFile           types.String `tfsdk:"cert_file"`
+	CertPEM            types.String `tfsdk:"cert_pem"`
+	KeyFile            types.String `tfsdk:"key_file"`
+	KeyPEM             types.String `tfsdk:"key_pem"`
+	ServerName         types.String `tfsdk:"server_name"`
+	HandshakeFirst     types.Bool   `tfsdk:"handshake_first"`
+	InsecureSkipVerify types.Bool   `tfsdk:"insecure_skip_verify"`
+}
+
+// settings are the provider block, the environment and the context, resolved.
 type settings struct {
 	name    string // of the connection, as the server's monitoring shows it
 	servers []string
 
-	credentialsFile string
-	credentials     string
-	user, password  string
-	token           string
+	credentials credentials
+	tls         tlsSettings
+	domain      string
+	apiPrefix   string
+	inboxPrefix string
 
 	connectTimeout time.Duration
 	requestTimeout time.Duration
+	maxRetries     int
 	forceDestroy   bool
 
 	// unknown are the arguments whose values are known only after apply. While
@@ -51,50 +75,99 @@ type settings struct {
 	unknown []string
 }
 
+// credentials are those of one user: one kind of them, or none.
+type credentials struct {
+	file, text     string // of a credentials file
+	seedFile, seed string // an NKey seed
+	jwt            string // goes with seed
+	user, password string
+	token          string
+}
+
+func (c credentials) any() bool { return c != credentials{} }
+
 // settings resolves the block: an argument wins over its environment variable,
-// and credentials in the block over all those in the environment.
-func (m providerModel) settings(getenv func(string) string) (settings, diag.Diagnostics) {
+// that over the context, and credentials in the block over all others.
+func (m providerModel) settings(ctx context.Context, getenv func(string) string) (settings, diag.Diagnostics) {
+	var diags diag.Diagnostics
 	s := settings{
 		servers:        stringsOf(m.Servers),
+		domain:         m.Domain.ValueString(),
+		apiPrefix:      m.APIPrefix.ValueString(),
+		inboxPrefix:    m.InboxPrefix.ValueString(),
 		connectTimeout: parseDuration(m.ConnectTimeout, defaultConnectTimeout),
 		requestTimeout: parseDuration(m.RequestTimeout, defaultRequestTimeout),
+		maxRetries:     int(m.MaxRetries.ValueInt64()),
 		forceDestroy:   m.ForceDestroy.ValueBool(),
+		unknown:        m.unknown(),
 	}
+	if len(s.unknown) != 0 {
+		return s, diags
+	}
+	var named natsContext
+	if name := cmp.Or(m.Context.ValueString(), getenv("NATS_CONTEXT")); name != "" {
+		var err error
+		if named, err = readContext(name, getenv); err != nil {
+			diags.AddAttributeError(path.Root("context"), "NATS context can not be used", err.Error()+".")
+			return s, diags
+		}
+	}
+	if len(s.servers) == 0 {
+		s.servers = splitServers(cmp.Or(getenv("NATS_URL"), named.URL, nats.DefaultURL))
+	}
+	if s.domain == "" && s.apiPrefix == "" {
+		s.domain, s.apiPrefix = named.Domain, named.APIPrefix
+	}
+	s.inboxPrefix = cmp.Or(s.inboxPrefix, named.InboxPrefix)
+
+	var block tlsModel
+	if !m.TLS.IsNull() {
+		diags.Append(m.TLS.As(ctx, &block, basetypes.ObjectAsOptions{})...)
+	}
+	s.tls = block.settings(getenv, named)
+	diags.Append(m.authenticate(&s, getenv, named)...)
+	return s, diags
+}
+
+// unknown lists the arguments that a connection depends on and that are not
+// known yet.
+func (m providerModel) unknown() []string {
+	var names []string
 	for _, a := range []struct {
 		name  string
 		value attr.Value
 	}{
-		{"servers", m.Servers}, {"credentials_file", m.CredentialsFile}, {"credentials", m.Credentials},
-		{"user", m.User}, {"password", m.Password}, {"token", m.Token},
-		{"connect_timeout", m.ConnectTimeout}, {"request_timeout", m.RequestTimeout},
+		{"servers", m.Servers}, {"context", m.Context}, {"credentials_file", m.CredentialsFile}, {"credentials", m.Credentials},
+		{"nkey_seed_file", m.NkeySeedFile}, {"nkey_seed", m.NkeySeed}, {"user", m.User}, {"password", m.Password}, {"token", m.Token},
+		{"tls", m.TLS}, {"domain", m.Domain}, {"api_prefix", m.APIPrefix}, {"inbox_prefix", m.InboxPrefix},
+		{"connect_timeout", m.ConnectTimeout}, {"request_timeout", m.RequestTimeout}, {"max_retries", m.MaxRetries},
 	} {
 		if !known(a.value) {
-			s.unknown = append(s.unknown, a.name)
+			names = append(names, a.name)
 		}
 	}
-	if len(s.servers) == 0 {
-		s.servers = splitServers(getenv("NATS_URL"))
-	}
-	if len(s.servers) == 0 {
-		s.servers = []string{nats.DefaultURL}
-	}
-	return s, m.authenticate(&s, getenv)
+	return names
 }
 
-func (m providerModel) authenticate(s *settings, getenv func(string) string) diag.Diagnostics {
+// authenticate finds the credentials.
+func (m providerModel) authenticate(s *settings, getenv func(string) string, named natsContext) diag.Diagnostics {
 	var diags diag.Diagnostics
-	s.credentialsFile, s.credentials, s.token = m.CredentialsFile.ValueString(), m.Credentials.ValueString(), m.Token.ValueString()
-	s.user, s.password = m.User.ValueString(), m.Password.ValueString()
-	if s.credentialsFile != "" || s.credentials != "" || s.token != "" || len(s.unknown) != 0 {
-		return diags
+	s.credentials = credentials{
+		file: m.CredentialsFile.ValueString(), text: m.Credentials.ValueString(),
+		seedFile: m.NkeySeedFile.ValueString(), seed: m.NkeySeed.ValueString(),
+		user: m.User.ValueString(), password: m.Password.ValueString(), token: m.Token.ValueString(),
 	}
-	if s.user != "" || s.password != "" {
-		s.user, s.password = cmp.Or(s.user, getenv("NATS_USER")), cmp.Or(s.password, getenv("NATS_PASSWORD"))
-	} else {
-		s.credentialsFile, s.token = getenv("NATS_CREDS"), getenv("NATS_TOKEN")
-		s.user, s.password = getenv("NATS_USER"), getenv("NATS_PASSWORD")
+	c := &s.credentials
+	switch {
+	case c.user != "" || c.password != "":
+		c.user, c.password = cmp.Or(c.user, getenv("NATS_USER")), cmp.Or(c.password, getenv("NATS_PASSWORD"))
+	case !c.any():
+		*c = credentials{
+			file: getenv("NATS_CREDS"), seedFile: getenv("NATS_NKEY"), token: getenv("NATS_TOKEN"),
+			user: getenv("NATS_USER"), password: getenv("NATS_PASSWORD"),
+		}
 		var set []string
-		for _, v := range []string{"NATS_CREDS", "NATS_USER", "NATS_TOKEN"} {
+		for _, v := range []string{"NATS_CREDS", "NATS_NKEY", "NATS_USER", "NATS_TOKEN"} {
 			if getenv(v) != "" {
 				set = append(set, v)
 			}
@@ -104,64 +177,15 @@ func (m providerModel) authenticate(s *settings, getenv func(string) string) dia
 				"The environment variables "+strings.Join(set, " and ")+" are set, and the provider block has no credentials of its own. "+
 					"Unset all but one, or give the credentials in the provider block, which then wins.")
 		}
+		if len(set) == 0 && c.password == "" {
+			*c = named.credentials()
+		}
 	}
-	if s.password != "" && s.user == "" {
+	if c.password != "" && c.user == "" {
 		diags.AddAttributeError(path.Root("password"), "Password without a user",
 			"A password is given, in the provider block or in NATS_PASSWORD, but no user. Set user, or NATS_USER.")
 	}
 	return diags
-}
-
-// secrets are the values that must not appear in a log or a message.
-func (s settings) secrets() []string {
-	all := []string{s.password, s.token, s.credentials}
-	for _, server := range s.servers {
-		_, user, _ := splitServer(server)
-		_, password, _ := strings.Cut(user, ":")
-		all = append(all, user, password)
-	}
-	return slices.DeleteFunc(all, func(v string) bool { return v == "" })
-}
-
-// redact removes secrets from a text that was made elsewhere.
-func (s settings) redact(text string) string {
-	for _, secret := range s.secrets() {
-		text = strings.ReplaceAll(text, secret, "(hidden)")
-	}
-	return text
-}
-
-// shownServers are the servers as they may be shown: without user information.
-func (s settings) shownServers() string {
-	shown := make([]string, len(s.servers))
-	for i, server := range s.servers {
-		scheme, _, host := splitServer(server)
-		shown[i] = scheme + "://" + host
-	}
-	return strings.Join(shown, ", ")
-}
-
-// splitServer takes a server's URL apart by hand, as one that can not be parsed
-// may hold a secret too.
-func splitServer(server string) (scheme, user, host string) {
-	scheme, host, found := strings.Cut(server, "://")
-	if !found {
-		scheme, host = "nats", server
-	}
-	if at := strings.LastIndexByte(host, '@'); at >= 0 {
-		user, host = host[:at], host[at+1:]
-	}
-	return scheme, user, host
-}
-
-func splitServers(list string) []string {
-	var servers []string
-	for server := range strings.SplitSeq(list, ",") {
-		if server = strings.TrimSpace(server); server != "" {
-			servers = append(servers, server)
-		}
-	}
-	return servers
 }
 
 // parseDuration reads a duration that validation has seen.

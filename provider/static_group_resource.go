@@ -3,7 +3,11 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/nats-io/nats.go/jetstream"
@@ -33,11 +37,7 @@ func (r *staticGroupResource) ValidateConfig(ctx context.Context, req resource.V
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	checkGroup(config.ref(), config.MaxMembers, config.Members, config.MemberMappings, &resp.Diagnostics)
-	if m, _ := membershipOf(config.Members, config.MemberMappings); m.empty() && known(config.Members) && known(config.MemberMappings) {
-		resp.Diagnostics.AddAttributeWarning(path.Root("members"), "Static group without members",
-			"Only a member can consume, and a static group's members can not be added later. Set members or member_mappings.")
-	}
+	checkStatic(&config, &resp.Diagnostics)
 }
 
 // ModifyPlan plans the computed attribute exactly and guards what would be lost.
@@ -58,14 +58,44 @@ func (r *staticGroupResource) ModifyPlan(ctx context.Context, req resource.Modif
 	}
 	plan.derive()
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("assignments"), plan.Assignments)...)
-	if req.State.Raw.IsNull() {
+	exists := !req.State.Raw.IsNull()
+	var replacing []string
+	if exists {
+		replacing = plan.replacing(&state)
+	}
+	if whole(plan.Stream, plan.Name) && r.replaced(plan.ref(), plan.MaxMembers, exists, len(replacing) != 0) {
+		r.guardPlan(ctx, plan.ref(), []string{forcedReplacement}, plan.ForceDestroy, plan.Timeouts.Read, resp.Private, &resp.Diagnostics)
+		return
+	}
+	if !exists {
+		r.checkStream(ctx, &plan, &resp.Diagnostics)
 		return // a create, or the second half of a replacement whose consent must be kept
 	}
-	if replacing := plan.replacing(&state); len(replacing) != 0 {
+	if len(replacing) != 0 {
 		r.guardPlan(ctx, state.ref(), replacing, plan.ForceDestroy, plan.Timeouts.Read, resp.Private, &resp.Diagnostics)
 		return
 	}
 	resp.Diagnostics.Append(forgetConsent(ctx, resp.Private)...)
+}
+
+// checkStream warns of a stream whose messages will never reach the group. It
+// tells nothing that is certain, so what keeps it from looking is no error: the
+// stream may be one that the same apply creates.
+func (r *staticGroupResource) checkStream(ctx context.Context, plan *staticGroupModel, diags *diag.Diagnostics) {
+	if len(r.client.settings.unknown) != 0 || !known(plan.Stream) || !known(plan.MaxMembers) || !known(plan.Filters) {
+		return
+	}
+	soon := func(context.Context, time.Duration) (time.Duration, diag.Diagnostics) { return 3 * time.Second, nil }
+	var ignored diag.Diagnostics
+	r.perform(ctx, plan.ref(), "read", soon, &ignored, func(ctx context.Context, js jetstream.JetStream) error {
+		err := pcgroups.CheckStaticStream(ctx, js, plan.Stream.ValueString(), partitionCount(plan.MaxMembers), stringsOf(plan.Filters))
+		var problem *pcgroups.ConfigError
+		if errors.As(err, &problem) {
+			diags.AddAttributeWarning(path.Root("stream"), "The stream may not suit the group", fmt.Sprintf(
+				"%s. If publishers put the partition number in front of the subjects themselves, this is no problem.", strings.TrimSuffix(problem.Reason, ".")))
+		}
+		return err
+	})
 }
 
 // Create creates the group, or nothing.

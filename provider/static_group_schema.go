@@ -54,7 +54,7 @@ func (r *staticGroupResource) Schema(ctx context.Context, _ resource.SchemaReque
 				MarkdownDescription: "Names of the members. Their order is stored but means nothing. Without members, or `member_mappings`, nobody can consume. Adding or dropping one replaces the group.",
 				ElementType:         types.StringType,
 				Optional:            true,
-				Validators:          []validator.List{listvalidator.NoNullValues(), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(memberNames)},
+				Validators:          []validator.List{listvalidator.NoNullValues(), listvalidator.UniqueValues()},
 				PlanModifiers: []planmodifier.List{listplanmodifier.RequiresReplaceIf(replaceIfOtherMembers,
 					"Replaces the group if the names differ, in whatever order.", "Replaces the group if the names differ, in whatever order.")},
 			},
@@ -77,7 +77,7 @@ func otherMembers(before, after types.List) bool {
 }
 
 func (m *staticGroupModel) ref() groupRef {
-	return groupRef{"static", m.Stream.ValueString(), m.Name.ValueString()}
+	return groupRef{kind: "static", stream: m.Stream.ValueString(), name: m.Name.ValueString()}
 }
 
 // derive fills in what follows from the rest of the model.

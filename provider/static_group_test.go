@@ -1,8 +1,11 @@
 package provider
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -33,22 +36,22 @@ func TestAccStaticGroup_lifecycle(t *testing.T) {
 			},
 			{
 				Config:           w.static(`max_members = 4`, `filters = ["parts.x", "parts.b"]`, `members = ["a", "b"]`, `force_destroy = true`, `timeouts = { read = "30s" }`),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(staticAddr, plancheck.ResourceActionUpdate))},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(staticAddr, plancheck.ResourceActionUpdate))},
 				Check:            w.wantStored(pcgroups.StaticBucket, "PARTS", first),
 			},
 			{
 				Config:           w.static(`max_members = 4`, `filters = ["parts.b", "parts.x"]`, `members = ["a", "b"]`),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(staticAddr, plancheck.ResourceActionReplace))},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(staticAddr, plancheck.ResourceActionReplace))},
 				Check:            w.wantStored(pcgroups.StaticBucket, "PARTS", `{"max_members":4,"filters":["parts.b","parts.x"],"members":["a","b"]}`),
 			},
 			{
 				Config:           w.static(`max_members = 4`, `members = ["a", "b", "c"]`),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(staticAddr, plancheck.ResourceActionReplace))},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(staticAddr, plancheck.ResourceActionReplace))},
 				Check:            w.wantStored(pcgroups.StaticBucket, "PARTS", `{"max_members":4,"members":["a","b","c"]}`),
 			},
 			{
 				Config:           w.static(`max_members = 3`, `member_mappings = { b = [2, 0], a = [1] }`),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(staticAddr, plancheck.ResourceActionReplace))},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(staticAddr, plancheck.ResourceActionReplace))},
 				ConfigStateChecks: []statecheck.StateCheck{
 					statecheck.ExpectKnownValue(staticAddr, assignments, partitions(map[string][]int64{"a": {1}, "b": {0, 2}})),
 					statecheck.ExpectKnownValue(staticAddr, tfjsonpath.New("members"), knownvalue.Null()),
@@ -62,7 +65,7 @@ func TestAccStaticGroup_lifecycle(t *testing.T) {
 			},
 			{
 				Config:           w.static(`max_members = 3`, `members = []`),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(staticAddr, plancheck.ResourceActionUpdate))},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(staticAddr, plancheck.ResourceActionUpdate))},
 			},
 		},
 	})
@@ -121,7 +124,7 @@ func TestAccStaticGroup_drift(t *testing.T) {
 			{
 				PreConfig: func() { w.must(pcgroups.DeleteStatic(ctx, w.js, "PARTS", "cg")) },
 				Config:    config, Check: stored,
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(staticAddr, plancheck.ResourceActionCreate))},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(staticAddr, plancheck.ResourceActionCreate))},
 			},
 			{
 				PreConfig: func() {
@@ -130,13 +133,44 @@ func TestAccStaticGroup_drift(t *testing.T) {
 					w.must(err)
 				},
 				Config: config, Check: stored,
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(staticAddr, plancheck.ResourceActionReplace))},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(staticAddr, plancheck.ResourceActionReplace))},
 			},
 			{
 				PreConfig: func() { w.must(w.js.DeleteKeyValue(ctx, pcgroups.StaticBucket)) },
 				Config:    config, Check: stored,
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(action(staticAddr, plancheck.ResourceActionCreate))},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks(will(staticAddr, plancheck.ResourceActionCreate))},
 			},
 		},
 	})
+}
+
+// Prevents: a static group that is made on a stream without partition numbers,
+// or with another number of them, and then waits for messages for ever; a plan
+// that fails because the stream does not exist yet.
+func TestStaticGroup_checkStream(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := staticGroupResource{groupResource{kind: "static", client: testClient(t, w.URL())}}
+	for _, tc := range []struct {
+		stream     string
+		maxMembers int64
+		filters    []string
+		want       string
+	}{
+		{"PARTS", 4, nil, ""},
+		{"PARTS", 4, []string{"parts.*"}, ""},
+		{"PARTS", 5, nil, "makes 4 partitions, but the group has max_members 5"},
+		{"PARTS", 4, []string{"other.*"}, `no message that the stream partitions can match "other.*"`},
+		{"ORDERS", 4, nil, "puts no partition number in front of its subjects"},
+		{"NOPE", 4, nil, ""},
+	} {
+		var diags diag.Diagnostics
+		r.checkStream(t.Context(), &staticGroupModel{
+			Stream: types.StringValue(tc.stream), Name: types.StringValue("cg"), MaxMembers: types.Int64Value(tc.maxMembers), Filters: stringList(tc.filters),
+		}, &diags)
+		switch {
+		case tc.want == "" && len(diags) != 0, tc.want != "" && (diags.WarningsCount() != 1 || len(diags) != 1 || !strings.Contains(diags[0].Detail(), tc.want)):
+			t.Errorf("%+v: %v", tc, diags)
+		}
+	}
 }

@@ -1,38 +1,51 @@
 package provider
 
 import (
-	"errors"
-	"strings"
 	"testing"
 
-	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// Prevents: a name that passes the plan and is refused by the library when it is
-// applied, or that is refused by the plan although it would work.
-func TestName_agreesWithLibrary(t *testing.T) {
+// Prevents: a configuration of which something is not known yet being refused
+// for what is missing, and one of whose parts is wrong hiding the others.
+func TestCheckElastic_partly(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	library := func(stream, group string, members ...string) bool {
-		_, err := pcgroups.CreateElastic(t.Context(), w.js, stream, group, 1, nil, -1, -1, pcgroups.WithMembers(members...))
-		if err != nil && !errors.Is(err, pcgroups.ErrInvalidConfig) && !errors.Is(err, pcgroups.ErrStreamNotFound) && !errors.Is(err, pcgroups.ErrGroupExists) {
-			t.Logf("%q %q %q: %v", stream, group, members, err)
-		}
-		return !errors.Is(err, pcgroups.ErrInvalidConfig)
+	str := types.StringValue
+	whole := elasticGroupModel{Stream: str("ORDERS"), Name: str("cg"), MaxMembers: types.Int64Value(4)}
+	unknown := elasticGroupModel{
+		Stream: types.StringUnknown(), Name: types.StringUnknown(), MaxMembers: types.Int64Unknown(), MaxBufferedMsgs: types.Int64Unknown(),
+		Members: types.SetUnknown(types.StringType), PartitioningFilters: types.ListUnknown(filterType),
 	}
-	key, member := name{what: "group", key: true}, memberNames
-	for _, s := range []string{
-		"a", "A-b_c", "a=b", "0", "ä", "a.b", "a b", "a*", ">", "a/b", `a\b`, "a\tb", "a\x00b", "a\u200bb", "a+b", "a:b", "a@b", "\ufffd", "日本",
-		strings.Repeat("x", 240), strings.Repeat("x", 256),
+	bad := elasticGroupModel{
+		Stream: str("a.b"), Name: str("cg"), MaxMembers: types.Int64Value(0), MaxBufferedMsgs: types.Int64Value(-7), MaxBufferedBytes: types.Int64Value(0),
+		Members: stringSet([]string{"x y"}),
+	}
+	for _, tc := range []struct {
+		name  string
+		model elasticGroupModel
+		want  []string
+	}{
+		{"good", whole, nil},
+		{"unknown", unknown, nil},
+		{"bad", bad, []string{"stream", "members", "max_members", "max_buffered_msgs", "max_buffered_bytes"}},
 	} {
-		if got, want := key.fault(s) == "", library("ORDERS", s); got != want {
-			t.Errorf("group %q: plan %v, library %v", s, got, want)
+		var diags diag.Diagnostics
+		checkElastic(&tc.model, &diags)
+		var got []string
+		for _, d := range diags.Errors() {
+			if at, ok := d.(diag.DiagnosticWithPath); ok {
+				got = append(got, at.Path().String())
+			}
 		}
-		if got, want := key.fault(s) == "", library(s, "g"); got != want {
-			t.Errorf("stream %q: plan %v, library %v", s, got, want)
+		if len(got) != len(tc.want) {
+			t.Errorf("%s: errors at %v, want %v", tc.name, got, tc.want)
+			continue
 		}
-		if got, want := member.fault(s) == "", library("NOPE", "g", s); got != want {
-			t.Errorf("member %q: plan %v, library %v", s, got, want)
+		for i := range got {
+			if got[i] != tc.want[i] {
+				t.Errorf("%s: errors at %v, want %v", tc.name, got, tc.want)
+			}
 		}
 	}
 }

@@ -1,0 +1,4 @@
+import {
+  to = pcgroups_elastic_membership.fulfilment
+  id = "ORDERS/fulfilment"
+}

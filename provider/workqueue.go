@@ -1,0 +1,153 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
+)
+
+// queueState is how the work-queue stream of an elastic group is.
+type queueState struct {
+	missing bool
+	// spoilt are settings that others changed and that can not be changed back.
+	spoilt []string
+	// edited are settings that others changed and the next apply puts right.
+	edited []string
+	// resourced: putting them right makes the server source the stream anew.
+	resourced bool
+}
+
+func (q queueState) good() bool { return !q.missing && len(q.spoilt) == 0 && len(q.edited) == 0 }
+
+// lookAtQueue compares the work-queue stream with what the group needs.
+func lookAtQueue(ctx context.Context, js jetstream.JetStream, group groupRef, c *pcgroups.ElasticConsumerGroupConfig) (queueState, error) {
+	s, err := js.Stream(ctx, pcgroups.ComposeGroupStreamName(group.stream, group.name))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return queueState{missing: true}, nil
+	}
+	if err != nil {
+		return queueState{}, err
+	}
+	return compareQueue(group.stream, c, s.CachedInfo().Config), nil
+}
+
+// compareQueue looks at what makes the stream the group's, and at its limits,
+// which are attributes of the group. Replicas, placement, storage and the like
+// are their owner's business.
+func compareQueue(stream string, c *pcgroups.ElasticConsumerGroupConfig, sc jetstream.StreamConfig) queueState {
+	var q queueState
+	if sc.Retention != jetstream.WorkQueuePolicy {
+		q.spoilt = append(q.spoilt, fmt.Sprintf("its retention is %s, not WorkQueue", sc.Retention))
+	}
+	if len(sc.Subjects) != 0 {
+		q.spoilt = append(q.spoilt, fmt.Sprintf("it has subjects of its own (%s)", strings.Join(sc.Subjects, ", ")))
+	}
+	if sc.Mirror != nil {
+		q.spoilt = append(q.spoilt, "it is a mirror of "+sc.Mirror.Name)
+	}
+	switch want := transforms(c); {
+	case len(sc.Sources) != 1 || sc.Sources[0].Name != stream || sc.Sources[0].External != nil:
+		q.edited = append(q.edited, "its one source is not "+stream)
+		q.resourced = true
+	case !slices.EqualFunc(sc.Sources[0].SubjectTransforms, want, sameTransform):
+		q.edited = append(q.edited, "its subject transforms are not the group's")
+		q.resourced = true
+	}
+	for _, l := range []struct {
+		name       string
+		have, want int64
+	}{
+		{"max_msgs", sc.MaxMsgs, limitValue(c.MaxBufferedMsgs).ValueInt64()},
+		{"max_bytes", sc.MaxBytes, limitValue(c.MaxBufferedBytes).ValueInt64()},
+	} {
+		if l.have != l.want {
+			q.edited = append(q.edited, fmt.Sprintf("its %s is %d, not %d", l.name, l.have, l.want))
+		}
+	}
+	return q
+}
+
+// transforms are what the group's source does to subjects.
+func transforms(c *pcgroups.ElasticConsumerGroupConfig) []jetstream.SubjectTransformConfig {
+	filters := c.PartitioningFilters
+	if len(filters) == 0 {
+		filters = []pcgroups.PartitioningFilter{{Filter: ">"}}
+	}
+	out := make([]jetstream.SubjectTransformConfig, len(filters))
+	for i, f := range filters {
+		out[i] = jetstream.SubjectTransformConfig{Source: f.Filter, Destination: pcgroups.PartitioningTransformDestination(f, c.MaxMembers)}
+	}
+	return out
+}
+
+// Other programs write {{partition(…)}} where this one writes {{Partition(…)}},
+// and the server takes both.
+var transformFunction = regexp.MustCompile(`\{\{[^}]*\}\}`)
+
+func sameTransform(a, b jetstream.SubjectTransformConfig) bool {
+	fold := func(destination string) string {
+		return transformFunction.ReplaceAllStringFunc(destination, strings.ToLower)
+	}
+	return a.Source == b.Source && fold(a.Destination) == fold(b.Destination)
+}
+
+// story tells a reader of the plan what is wrong and what will come of it.
+func (q queueState) story(group groupRef) string {
+	if q.missing {
+		return "" // work_queue_stream in the plan says it all
+	}
+	name := pcgroups.ComposeGroupStreamName(group.stream, group.name)
+	if len(q.spoilt) != 0 {
+		return fmt.Sprintf("Someone changed the stream %s of %v: %s. That can not be changed back, so an apply will fail. "+
+			"Replace the group (force_destroy with -replace), or put the stream right by hand.", name, group, strings.Join(append(q.spoilt, q.edited...), "; "))
+	}
+	text := fmt.Sprintf("Someone changed the stream %s of %v: %s. The next apply puts it right.", name, group, strings.Join(q.edited, "; "))
+	if q.resourced {
+		text += fmt.Sprintf(" The server then sources %s anew, so messages that were processed already may be delivered again.", group.stream)
+	}
+	return text
+}
+
+// spoiltError says that the work-queue stream can not be repaired.
+type spoiltError struct{ story string }
+
+func (e *spoiltError) Error() string { return e.story }
+
+// repairElastic makes the work-queue stream what the group needs.
+func repairElastic(ctx context.Context, js jetstream.JetStream, group groupRef) error {
+	c, err := pcgroups.GetElasticConsumerGroupConfig(ctx, js, group.stream, group.name)
+	if err != nil {
+		return err
+	}
+	s, err := js.Stream(ctx, pcgroups.ComposeGroupStreamName(group.stream, group.name))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		// To create the group once more as it is stored makes just the stream.
+		_, err = pcgroups.CreateElastic(ctx, js, group.stream, group.name, c.MaxMembers, c.PartitioningFilters, c.MaxBufferedMsgs, c.MaxBufferedBytes)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	config := s.CachedInfo().Config
+	q := compareQueue(group.stream, c, config)
+	if q.good() {
+		return nil
+	}
+	if len(q.spoilt) != 0 {
+		return &spoiltError{q.story(group)}
+	}
+	if q.resourced {
+		config.Sources = []*jetstream.StreamSource{{Name: group.stream, SubjectTransforms: transforms(c)}}
+	}
+	config.MaxMsgs, config.MaxBytes = limitValue(c.MaxBufferedMsgs).ValueInt64(), limitValue(c.MaxBufferedBytes).ValueInt64()
+	config.Discard = jetstream.DiscardNew // else a smaller limit would drop messages
+	_, err = js.UpdateStream(ctx, config)
+	return err
+}
