@@ -202,7 +202,7 @@ func (a *admin) writes(f func()) []string {
 	c.Sync(a.js.Conn())
 	var out []string
 	for _, r := range c.Requests("") {
-		if isWrite(r.Subject) && !strings.Contains(r.Subject+string(r.Data), "JS_SRC_") {
+		if isWrite(r.Subject) && !strings.Contains(r.Subject+string(r.Data), "JS_SRC_") && !strings.Contains(r.Subject+string(r.Data), "JS_MIRROR_") {
 			out = append(out, r.Subject)
 		}
 	}

@@ -172,7 +172,7 @@ func TestAdminAddGivesUp(t *testing.T) {
 	t.Parallel()
 	a := newAdmin(t)
 	a.elasticGroup("cg")
-	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	n := 0
 	js := &meddled{JetStream: a.js, beforeUpdate: func() {

@@ -26,6 +26,7 @@ const (
 // Prevents: a call that compiles with the oracle and not with this package. The
 // program calls everything the oracle exports.
 func TestDropInProgram(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/dropin/main.go.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +64,7 @@ func compile(t *testing.T, program string) {
 // Prevents: a real program of the oracle's users that does not change over by its
 // import path alone. Its own command line tool is one.
 func TestDropInCommandLineTool(t *testing.T) {
+	t.Parallel()
 	here, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
@@ -164,6 +166,7 @@ func exported(t *testing.T) []string {
 // Prevents: a field with another name, type, tag or place, any of which would
 // change what is stored.
 func TestDropInTypes(t *testing.T) {
+	t.Parallel()
 	types := [][2]reflect.Type{
 		{reflect.TypeFor[pcgroups.MemberMapping](), reflect.TypeFor[oracle.MemberMapping]()},
 		{reflect.TypeFor[pcgroups.PartitioningFilter](), reflect.TypeFor[oracle.PartitioningFilter]()},

@@ -1,6 +1,7 @@
 package pcgroups_test
 
 import (
+	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,6 +10,13 @@ import (
 // TestMain catches goroutines that outlive the tests: a watcher, a pull or a
 // timer that a session forgot.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		// The live tests wait more than they compute, each for its own server.
+		if err := f.Value.Set("6"); err != nil {
+			panic(err)
+		}
+	}
 	goleak.VerifyTestMain(m,
 		// The embedded server's own: when a stream goes while it is asking for its
 		// source, these wait for an answer for up to 30 s.

@@ -17,6 +17,7 @@ import (
 // whole subject: an error 10146 that does not say why, and a configuration left
 // without its stream. All else works there.
 func TestServer211(t *testing.T) {
+	t.Parallel()
 	f := &fixture{t: t, js: natstest.StartRelease(t, "2.11.17").JetStream(), check: checker.New(), seq: make(map[string]uint64)}
 	f.stream("ORDERS", 0)
 	_, err := pcgroups.CreateElastic(f.ctx(), f.js, "ORDERS", "whole", 2, nil, -1, -1)

@@ -17,6 +17,7 @@ import (
 // handler, twice, by many, or by a deferred function after the end; and a Done
 // that blocks its second reader, as the oracle's does.
 func TestStopAnyhow(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(2, "m1")
 	var s pcgroups.Session
@@ -51,6 +52,7 @@ func TestStopAnyhow(t *testing.T) {
 // Prevents: the context of the call ending the session (the oracle's elastic
 // member stops, its static one spins a core).
 func TestContextBoundsTheJoinOnly(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(2, "m1")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,6 +72,7 @@ func TestContextBoundsTheJoinOnly(t *testing.T) {
 // Prevents: a failing handler whose message comes back for ever, and a failure
 // that nobody hears of.
 func TestHandlerFailureEndsTheSession(t *testing.T) {
+	t.Parallel()
 	boom := errors.New("boom")
 	handlers := map[string]func(jetstream.Msg){
 		"error": pcgroups.AutoAck(func(context.Context, *pcgroups.Msg) error { return boom }),
@@ -95,6 +98,7 @@ func TestHandlerFailureEndsTheSession(t *testing.T) {
 
 // Prevents: a Stop that waits for a handler that never returns.
 func TestStopUnderHungHandler(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(2, "m1")
 	started, release := make(chan struct{}), make(chan struct{})
@@ -110,6 +114,7 @@ func TestStopUnderHungHandler(t *testing.T) {
 
 // Prevents: a session that hangs or spins when its connection is closed.
 func TestConnectionClosed(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(2, "m1")
 	nc := f.srv.Connect()
@@ -130,6 +135,7 @@ func TestConnectionClosed(t *testing.T) {
 // Prevents: what the oracle leaves behind on every Stop: a subscription, a
 // consumer on the bucket's stream and four goroutines (goleak watches those).
 func TestJoinAndStopLeavesNothing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(2, "m1")
 	f.member("m1", 0, strict(0)) // keeps the consumer

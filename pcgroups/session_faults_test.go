@@ -19,6 +19,7 @@ import (
 // while the client is cut off, after which the client hears nothing but missing
 // heartbeats.
 func TestConsumerDeletedWhileCutOff(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(2, "m1")
 	proxy := natstest.StartProxy(t, f.srv.URL())
@@ -44,6 +45,7 @@ func TestConsumerDeletedWhileCutOff(t *testing.T) {
 // Prevents: a session that does not survive a restart of its server, which takes
 // longer than its ack wait.
 func TestServerRestart(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(2, "m1")
 	s := f.member("m1", 0, strict(time.Second))
@@ -66,6 +68,7 @@ func TestServerRestart(t *testing.T) {
 // Prevents: a member that stays dead after its group's stream was lost and made
 // again, with and without the group being deleted in between.
 func TestWorkQueueStreamLostAndBack(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(2, "m1")
 	f.member("m1", 0, strict(2*time.Second))
@@ -93,6 +96,7 @@ func TestWorkQueueStreamLostAndBack(t *testing.T) {
 // Prevents: a session that goes on for ever by a configuration that nobody can
 // change any more, as the oracle's does.
 func TestBucketDeleted(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(2, "m1")
 	s := f.member("m1", 0, strict(time.Second))
@@ -107,6 +111,7 @@ func TestBucketDeleted(t *testing.T) {
 // Prevents: a replacement by Terraform, which deletes and creates the group, that
 // needs every worker to be restarted.
 func TestRejoin(t *testing.T) {
+	t.Parallel()
 	t.Run("elastic", func(t *testing.T) {
 		f := newFixture(t)
 		f.stream("ORDERS", 0)
@@ -145,15 +150,20 @@ func TestRejoin(t *testing.T) {
 		c.DeliverPolicy = jetstream.DeliverNewPolicy
 		s := f.join(pcgroups.StaticConsume, "m1", f.handler("m1", 0), c, pcgroups.WithRejoin())
 		f.waiting("ORDERS", "workers-m1", 1)
+		first := f.consumer("ORDERS", "workers-m1").Created
 		if err := f.js.DeleteConsumer(f.ctx(), "ORDERS", "workers-m1"); err != nil {
 			t.Fatal(err)
 		}
 		natstest.Eventually(t, patience, func() error {
-			if st := s.Status(); st.Recovered == 0 || !st.Consuming {
-				return errors.New("not consuming again")
+			c, err := f.js.Consumer(f.ctx(), "ORDERS", "workers-m1")
+			if err == nil && c.CachedInfo().Created.Equal(first) {
+				err = errors.New("it is still the old one")
 			}
-			return nil
+			return err
 		})
+		if st := s.Status(); st.Recovered == 0 {
+			t.Error("the fault was not counted")
+		}
 		f.publish(4, 5)
 		f.allHandled(20)
 	})
@@ -162,6 +172,7 @@ func TestRejoin(t *testing.T) {
 // Prevents: two instances of a member with another AckWait each deleting the
 // other's consumer for ever, or one of them left behind dead.
 func TestRollingAckWait(t *testing.T) {
+	t.Parallel()
 	t.Run("ours and ours", func(t *testing.T) {
 		f := newFixture(t)
 		f.elastic(2, "m1")
@@ -213,6 +224,7 @@ func TestRollingAckWait(t *testing.T) {
 // Prevents: a hung handler that keeps its partitions for ever, as keeping the pin
 // alive would let it.
 func TestHungHandlerFailsOver(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(1, "m1")
 	release := make(chan struct{})
@@ -251,6 +263,7 @@ func TestHungHandlerFailsOver(t *testing.T) {
 // Prevents: a long handler that loses its pin although it says that it is in
 // progress, so that with the next message of its key a second handler starts.
 func TestKeepAlive(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(1, "m1")
 	f.member("m1", 3*time.Second, strict(time.Second), pcgroups.WithKeepAlive(time.Minute))
@@ -262,6 +275,7 @@ func TestKeepAlive(t *testing.T) {
 // Prevents: a Stop that hangs as long as the server is away, in whichever state
 // the session is then.
 func TestStopWhileCutOff(t *testing.T) {
+	t.Parallel()
 	for name, members := range map[string][]string{"consuming": {"m1"}, "waiting": nil} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)

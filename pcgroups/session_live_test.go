@@ -13,6 +13,7 @@ import (
 // Prevents: a member that never notices that it was added, goes on after it was
 // dropped, or loses or repeats messages around either.
 func TestElasticMemberFollowsMembership(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(4)
 	m1 := f.member("m1", 0, strict(2*time.Second))
@@ -45,6 +46,7 @@ func TestElasticMemberFollowsMembership(t *testing.T) {
 // Prevents: a static member that loses the partition token, its order or
 // messages, and one that lets in a name that is not a member.
 func TestStaticMembersConsumeAll(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.static(4, "m1", "m2")
 	f.publish(16, 3)
@@ -62,6 +64,7 @@ func TestStaticMembersConsumeAll(t *testing.T) {
 // Prevents what the oracle does: the member that loses a partition goes on with
 // the message it has while the new owner gets the same one (26 % handled twice).
 func TestHandoverNeverOverlaps(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(8, "m1")
 	f.member("m1", 60*time.Millisecond, strict(2*time.Second))
@@ -86,6 +89,7 @@ func TestHandoverNeverOverlaps(t *testing.T) {
 // Prevents: a fail-over that takes a whole AckWait although the instance left in
 // an orderly way (the oracle: 5 s), or that repeats its last message.
 func TestStopHandsThePinOver(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.elastic(2, "m1")
 	const ackWait = 30 * time.Second // longer than the test waits
@@ -104,6 +108,7 @@ func TestStopHandsThePinOver(t *testing.T) {
 // Prevents the silent death of the oracle's members: the consumer is deleted
 // under a session that never notices.
 func TestDeletedConsumer(t *testing.T) {
+	t.Parallel()
 	t.Run("an elastic member makes a new one", func(t *testing.T) {
 		f := newFixture(t)
 		f.elastic(2, "m1")
@@ -136,6 +141,7 @@ func TestDeletedConsumer(t *testing.T) {
 // error, whether the key or the consumer is gone first; and purge taken for
 // broken JSON, as the oracle does.
 func TestGroupDeleted(t *testing.T) {
+	t.Parallel()
 	remove := map[string]func(f *fixture) error{
 		"delete": func(f *fixture) error { return pcgroups.DeleteElastic(f.ctx(), f.js, "ORDERS", "workers") },
 		"purge": func(f *fixture) error {
@@ -178,6 +184,7 @@ func TestGroupDeleted(t *testing.T) {
 // Prevents: a member that goes on consuming by a configuration that is no longer
 // the group's.
 func TestGroupChangedForGood(t *testing.T) {
+	t.Parallel()
 	change := func(f *fixture, bucket, value string) {
 		kv, err := f.js.KeyValue(f.ctx(), bucket)
 		if err == nil {
