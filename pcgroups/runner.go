@@ -98,7 +98,8 @@ func (r *runner) deliver(msg jetstream.Msg) {
 // notePin tells the session whenever the pin is another one.
 func (r *runner) notePin(pin string) {
 	if pin != r.mem.pinID() {
-		r.mem.pin.Store(&pin)
+		p := pin // the parameter itself would be allocated for every message
+		r.mem.pin.Store(&p)
 		r.wake()
 		r.report(evPinned{pin})
 	}
@@ -114,8 +115,11 @@ func (r *runner) lastDelivery(msg jetstream.Msg) bool {
 // With one message in flight that is so for every redelivery up to the last one
 // acknowledged.
 func (r *runner) ackedBefore(msg jetstream.Msg) bool {
+	if r.config.MaxAckPending != 1 || r.config.AckPolicy != jetstream.AckExplicitPolicy || !redelivered(msg.Reply()) {
+		return false
+	}
 	last := r.mem.acked.Load()
-	if last == nil || r.config.MaxAckPending != 1 || r.config.AckPolicy != jetstream.AckExplicitPolicy || !redelivered(msg.Reply()) {
+	if last == nil {
 		return false
 	}
 	a, errA := last.Metadata()

@@ -30,8 +30,8 @@ func (r *run) assign(ctx context.Context) ([]Row, error) {
 		a, b = timed(10, small.oracle), timed(1, large.oracle)
 		oracles, oracleTimes = append(oracles, b/a), append(oracleTimes, b/assignMembers)
 	}
-	q, o := estimate(ours, 50), estimate(oracles, 50)
-	t, ot := estimate(times, 50), estimate(oracleTimes, 50)
+	q, o := estimate(strata{ours}, 50), estimate(strata{oracles}, 50)
+	t, ot := estimate(strata{times}, 50), estimate(strata{oracleTimes}, 50)
 	many := newAssignment(r.manyMembers, int(r.manyMembers))
 	each := timed(1, many.ours) / float64(r.manyMembers)
 	const what = "partitions and filters of all %d members (oracle: filters only)"

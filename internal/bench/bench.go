@@ -55,12 +55,12 @@ type plan struct {
 	handover handoverPlan
 
 	heals    int           // of ours, for each flavour
-	healWait time.Duration // for the oracle
+	healWait time.Duration // after which it is never
 
 	cycles, oracleCycles int
 
-	assignments int // repetitions
-	manyMembers uint
+	assignments int  // repetitions
+	manyMembers uint // of the group with as many partitions, for information
 }
 
 func newPlan(o Options) plan {

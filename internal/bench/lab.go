@@ -140,10 +140,10 @@ func (l *lab) waitUntilIdle(ctx context.Context, g group, member string) error {
 // await is poll.Until that ends with ctx, too.
 func await(ctx context.Context, most time.Duration, cond func() error) error {
 	err := poll.Until(most, func() error {
-		if ctx.Err() != nil {
-			return nil
+		if ctx.Err() == nil {
+			return cond()
 		}
-		return cond()
+		return nil
 	})
 	return errors.Join(ctx.Err(), err)
 }

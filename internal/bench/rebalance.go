@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -38,22 +39,22 @@ func (r *run) rebalance(ctx context.Context) ([]Row, error) {
 			if slowest == 0 || rate < slowest {
 				slowest = rate
 			}
-			r.say("  %s: %d flips so far, median %.1f ms", s.name(), len(times[s.name()].all()), median(times[s.name()].all()))
+			r.say("  %s: %d flips so far, median %.1f ms", s.name(), len(times[s.name()].strata().all()), median(times[s.name()].strata().all()))
 		}
 	}
 	a, b := times["ours"], times["oracle"]
 	what := fmt.Sprintf("write of the configuration to the first message at the new owner, MaxAckPending 1, AckWait 5 s, no-op handler, at least %.0f msg/s on the moved partition",
 		slowest*movedRate/(movedRate+keptRate))
-	p50 := timesRow("rebalance_p50", a.all(), b.all(), 50, what)
+	p50 := timesRow("rebalance_p50", a.strata(), b.strata(), 50, what)
 	p50.Details = append(p50.Details, fmt.Sprintf("median of adding: ours %.3g ms, oracle %.4g ms; of dropping: ours %.3g ms, oracle %.4g ms",
 		median(a.added), median(b.added), median(a.dropped), median(b.dropped)))
-	return []Row{p50, timesRow("rebalance_p95", a.all(), b.all(), 95, what)}, nil
+	return []Row{p50, timesRow("rebalance_p95", a.strata(), b.strata(), 95, what)}, nil
 }
 
 // flipTimes are milliseconds.
 type flipTimes struct{ added, dropped []float64 }
 
-func (t *flipTimes) all() []float64 { return append(append([]float64{}, t.added...), t.dropped...) }
+func (t *flipTimes) strata() strata { return strata{t.added, t.dropped} }
 
 // flipLimit ends a block, by whichever is set. Both are followed by the second
 // half of a pair, so that there are as many drops as adds.
@@ -124,12 +125,9 @@ func (r *run) flipBlock(ctx context.Context, s side, limit flipLimit, times *fli
 	if err != nil {
 		return 0, err
 	}
-	if err := f.settle(ctx, f.first); err == nil {
+	if err = f.settle(ctx, f.first); err == nil {
 		err = f.flips(ctx, limit, times)
 	}
 	rate, errTraffic := t.stop()
-	if err == nil {
-		err = errTraffic
-	}
-	return rate, err
+	return rate, errors.Join(err, errTraffic)
 }

@@ -20,29 +20,24 @@ func (r *run) selfHeal(ctx context.Context, f flavour) ([]Row, error) {
 	if f == static {
 		name, mine = "selfheal_static_rejoin", ours{options: []pcgroups.ConsumeOption{pcgroups.WithRejoin()}}
 	}
-	times, err := r.heal(ctx, mine, f, r.heals, patience)
+	times, err := r.heal(ctx, mine, f, r.heals)
 	if err != nil {
 		return nil, fmt.Errorf("ours: %w", err)
 	}
-	theirs, err := r.heal(ctx, oracle{}, f, 1, r.healWait)
-	if err != nil && !errors.Is(err, errSilent) {
+	theirs, err := r.heal(ctx, oracle{}, f, 1)
+	if err != nil {
 		return nil, fmt.Errorf("oracle: %w", err)
 	}
-	e := estimate(times, 50)
-	row := Row{Name: name, Unit: "ms", Ours: Number(e.Value), Other: Number(math.Inf(1)), Details: []string{
-		"deletion of the consumer to the next message",
+	e := estimate(strata{times}, 50)
+	return []Row{{Name: name, Unit: "ms", Ours: Number(e.Value), Other: Number(theirs[0]), Details: []string{
+		fmt.Sprintf("deletion of the consumer to the next message; never is not within %s", r.healWait),
 		fmt.Sprintf("ours %.3g ms [%.3g, %.3g], from %.3g to %.3g, %d times", e.Value, e.Low, e.High, e.Min, e.Max, e.N),
-	}}
-	if len(theirs) > 0 {
-		row.Other = Number(theirs[0])
-	} else {
-		row.Details = append(row.Details, fmt.Sprintf("oracle: no message within %s", r.healWait))
-	}
-	return []Row{row}, nil
+	}}}, nil
 }
 
-// heal deletes a member's consumer again and again.
-func (r *run) heal(ctx context.Context, s side, f flavour, times int, most time.Duration) ([]float64, error) {
+// heal deletes a member's consumer again and again, until it does not come back.
+// That is an infinite time.
+func (r *run) heal(ctx context.Context, s side, f flavour, times int) ([]float64, error) {
 	l, err := openLab()
 	if err != nil {
 		return nil, err
@@ -74,7 +69,7 @@ func (r *run) heal(ctx context.Context, s side, f flavour, times int, most time.
 	var out []float64
 	for range times {
 		if err := hear(patience); err != nil {
-			return nil, fmt.Errorf("before the consumer was deleted: %v", err)
+			return nil, fmt.Errorf("before the consumer was deleted: %w", err)
 		}
 		// A restarted static member may have begun anew with older messages.
 		if err := l.waitUntilIdle(ctx, g, "m1"); err != nil {
@@ -84,8 +79,11 @@ func (r *run) heal(ctx context.Context, s side, f flavour, times int, most time.
 		if err := l.admin.DeleteConsumer(ctx, g.consumerStream(), g.consumer("m1")); err != nil {
 			return nil, err
 		}
-		if err := hear(most); err != nil {
-			return out, err
+		switch err := hear(r.healWait); {
+		case errors.Is(err, errSilent):
+			return append(out, math.Inf(1)), nil
+		case err != nil:
+			return nil, err
 		}
 		out = append(out, milliseconds(time.Since(began)))
 	}

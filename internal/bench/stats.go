@@ -62,31 +62,52 @@ func percentile(values []float64, p float64) float64 {
 	return sorted[lower]*(1-part) + sorted[lower+1]*part
 }
 
+// strata are values that were measured in as many different situations, such as
+// a member being added and being dropped. How many there are of each was decided
+// by the benchmark, not by chance.
+type strata [][]float64
+
+// all are the values of all situations.
+func (s strata) all() []float64 { return slices.Concat(s...) }
+
+// resample draws as many values of each situation as there are.
+func (s strata) resample(rng *rand.Rand) []float64 {
+	var out []float64
+	for _, values := range s {
+		for range values {
+			out = append(out, values[rng.IntN(len(values))])
+		}
+	}
+	return out
+}
+
 // estimate is a percentile of values, such as the ratios of all rounds.
-func estimate(values []float64, p float64) Estimate {
+func estimate(s strata, p float64) Estimate {
+	values := s.all()
 	e := Estimate{Value: percentile(values, p), N: len(values)}
-	if len(values) == 0 {
+	if e.N == 0 {
 		e.Low, e.High = math.NaN(), math.NaN()
 		return e
 	}
 	e.Min, e.Max = slices.Min(values), slices.Max(values)
 	e.Low, e.High = interval(func(rng *rand.Rand) float64 {
-		return percentile(resample(rng, values), p)
+		return percentile(s.resample(rng), p)
 	})
 	return e
 }
 
-// estimateRatio is the ratio of the same percentile of two lists that have
-// nothing to do with each other, such as times of ours and of the oracle. Each is
+// estimateRatio is the ratio of the same percentile of values that have nothing
+// to do with each other, such as times of ours and of the oracle. Each is
 // resampled by itself.
-func estimateRatio(over, under []float64, p float64) Estimate {
-	e := Estimate{Value: percentile(over, p) / percentile(under, p), N: min(len(over), len(under))}
+func estimateRatio(over, under strata, p float64) Estimate {
+	a, b := over.all(), under.all()
+	e := Estimate{Value: percentile(a, p) / percentile(b, p), N: min(len(a), len(b))}
 	if e.N == 0 {
 		e.Low, e.High = math.NaN(), math.NaN()
 		return e
 	}
 	e.Low, e.High = interval(func(rng *rand.Rand) float64 {
-		return percentile(resample(rng, over), p) / percentile(resample(rng, under), p)
+		return percentile(over.resample(rng), p) / percentile(under.resample(rng), p)
 	})
 	return e
 }
@@ -100,14 +121,6 @@ func interval(again func(*rand.Rand) float64) (low, high float64) {
 		results[i] = again(rng)
 	}
 	return percentile(results, 2.5), percentile(results, 97.5)
-}
-
-func resample(rng *rand.Rand, values []float64) []float64 {
-	out := make([]float64, len(values))
-	for i := range out {
-		out[i] = values[rng.IntN(len(values))]
-	}
-	return out
 }
 
 // ratios divides round by round, leaving out the first round, in which caches

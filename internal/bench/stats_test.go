@@ -73,7 +73,7 @@ func TestRatiosPairRoundsAndDropTheFirst(t *testing.T) {
 // compared with another one.
 func TestIntervalIsReproducible(t *testing.T) {
 	values := []float64{0.9, 1.1, 1, 0.95, 1.2, 0.8, 1.05, 0.99, 1.01}
-	if a, b := estimate(values, 50), estimate(values, 50); a != b {
+	if a, b := estimate(strata{values}, 50), estimate(strata{values}, 50); a != b {
 		t.Errorf("%+v, then %+v", a, b)
 	}
 }
@@ -90,7 +90,7 @@ func TestIntervalCoversTheTruth(t *testing.T) {
 		for i := range values {
 			values[i] = rng.NormFloat64()
 		}
-		e := estimate(values, 50)
+		e := estimate(strata{values}, 50)
 		if e.Low > e.Value || e.Value > e.High || e.Min > e.Low || e.High > e.Max {
 			t.Fatalf("out of order: %+v", e)
 		}
@@ -106,11 +106,21 @@ func TestIntervalCoversTheTruth(t *testing.T) {
 // The interval of a ratio must contain what comes from its denominator: ours may
 // be measured to the microsecond and the ratio still be uncertain.
 func TestEstimateRatioIncludesBothSpreads(t *testing.T) {
-	e := estimateRatio([]float64{2, 2, 2, 2, 2}, []float64{1, 2, 4, 8, 16}, 50)
+	e := estimateRatio(strata{{2, 2, 2, 2, 2}}, strata{{1, 2, 4, 8, 16}}, 50)
 	if e.Value != 0.5 || e.Low > 0.25 || e.High < 1 {
 		t.Errorf("got %+v", e)
 	}
-	if e := estimateRatio(nil, []float64{1}, 50); !math.IsNaN(e.Value) || !math.IsNaN(e.Low) {
+	if e := estimateRatio(nil, strata{{1}}, 50); !math.IsNaN(e.Value) || !math.IsNaN(e.Low) {
 		t.Errorf("a ratio of nothing is %+v", e)
+	}
+}
+
+// The oracle adds in 440 ms and drops in 3 ms, so that its median lies between
+// the two. If the numbers of adds and drops were left to chance, the interval of
+// the median would reach from one to the other and say nothing.
+func TestStrataKeepTheirNumbers(t *testing.T) {
+	e := estimate(strata{{440, 441, 442, 443}, {3, 3, 4, 700}}, 50)
+	if e.Value != 440.5 || e.Low < 220 {
+		t.Errorf("got %+v", e)
 	}
 }

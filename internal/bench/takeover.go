@@ -13,7 +13,7 @@ import (
 // pinned one was stopped: from the call of Stop to the first message at the
 // standby, while messages keep coming.
 func (r *run) takeover(ctx context.Context) ([]Row, error) {
-	times := map[string][]float64{}
+	times := map[string]strata{} // by flavour
 	for _, block := range []struct {
 		side    side
 		flavour flavour
@@ -28,7 +28,7 @@ func (r *run) takeover(ctx context.Context) ([]Row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s, %s group: %w", block.side.name(), block.flavour, err)
 		}
-		times[block.side.name()] = append(times[block.side.name()], got...)
+		times[block.side.name()] = append(times[block.side.name()], got)
 		r.say("  %s, %s: median %.1f ms in %d runs", block.side.name(), block.flavour, median(got), len(got))
 	}
 	return []Row{timesRow("takeover_after_stop", times["ours"], times["oracle"], 50,
@@ -65,7 +65,7 @@ func (r *run) takeoverTimes(ctx context.Context, s side, f flavour, runs int) ([
 	if err != nil {
 		return nil, err
 	}
-	defer t.stop()
+	defer func() { _, _ = t.stop() }() // without traffic no message arrives, which is noticed
 	if _, err := rings.wait(ctx, patience); err != nil {
 		return nil, fmt.Errorf("before anything was stopped: %w", err)
 	}
@@ -99,7 +99,7 @@ func (r *run) takeoverTimes(ctx context.Context, s side, f flavour, runs int) ([
 }
 
 // timesRow is a row about times of ours and of the oracle.
-func timesRow(name string, ours, oracle []float64, p float64, what string) Row {
+func timesRow(name string, ours, oracle strata, p float64, what string) Row {
 	a, b, q := estimate(ours, p), estimate(oracle, p), estimateRatio(ours, oracle, p)
 	return Row{
 		Name: name, Unit: "ms", Ours: Number(a.Value), Other: Number(b.Value), Ratio: &q,

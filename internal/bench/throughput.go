@@ -98,7 +98,7 @@ func (t throughput) measure(r *run, ctx context.Context) ([]Row, error) {
 // result compares rounds, of which the first is dropped.
 func (t throughput) result(name, than string, ours, other []sample) Row {
 	mine, theirs := each(ours, sample.rate), each(other, sample.rate)
-	a, b, q := estimate(mine[1:], 50), estimate(theirs[1:], 50), estimate(ratios(mine, theirs), 50)
+	a, b, q := estimate(strata{mine[1:]}, 50), estimate(strata{theirs[1:]}, 50), estimate(strata{ratios(mine, theirs)}, 50)
 	label := than
 	if label == "" {
 		label = "oracle"
@@ -109,7 +109,7 @@ func (t throughput) result(name, than string, ours, other []sample) Row {
 			a.Value, a.Min, a.Max, label, b.Value, b.Min, b.Max, q.Value, q.Low, q.High, q.Min, q.Max, q.N)},
 	}
 	mine, theirs = each(ours, sample.cost), each(other, sample.cost)
-	if c := estimate(ratios(mine, theirs), 50); c.Value > 0 {
+	if c := estimate(strata{ratios(mine, theirs)}, 50); c.Value > 0 {
 		row.Details = append(row.Details, fmt.Sprintf("processor time of a message, server and all: ours %.1f µs, %s %.1f µs; ratio %.3f [%.3f, %.3f]",
 			median(mine[1:]), label, median(theirs[1:]), c.Value, c.Low, c.High))
 	}
