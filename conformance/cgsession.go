@@ -58,10 +58,14 @@ func (c *cli) consume(r Request, args []string) error {
 		reading.Go(func() { s.outcomes(log) })
 		reading.Wait()
 		_ = s.cmd.Wait() // what it had to say it has written
-		s.mu.Lock()
-		reason := s.reason
-		s.mu.Unlock()
-		c.report(Event{Event: EventEnded, Session: r.Session, Error: reason})
+		select {
+		case <-s.joined:
+			s.mu.Lock()
+			reason := s.reason
+			s.mu.Unlock()
+			c.report(Event{Event: EventEnded, Session: r.Session, Error: reason})
+		default: // there was no session
+		}
 	})
 	select {
 	case <-s.joined:

@@ -197,7 +197,8 @@ func (p *play) blame(format string, args ...any) {
 		p.harness(fmt.Errorf(format, args...))
 		return
 	}
-	i := slices.IndexFunc(members, func(a *actor) bool { return a.impl != Oracle().ID() })
+	// Whatever has the reference's version is the reference, its CLI included.
+	i := slices.IndexFunc(members, func(a *actor) bool { return !strings.HasSuffix(a.impl, "@"+OracleVersion) })
 	p.found = append(p.found, finding{members[max(i, 0)].impl, "members: " + fmt.Sprintf(format, args...)})
 }
 

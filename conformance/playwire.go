@@ -16,7 +16,7 @@ func playWire(ctx context.Context, lab *Lab, c Case, subject Implementation) (tr
 		return nil, err
 	}
 	defer b.close()
-	s := &stage{bench: b, ctx: ctx, lab: lab, subject: subject, events: newEvents()}
+	s := &stage{bench: b, ctx: ctx, events: newEvents()}
 	if s.cap, err = startCapture(b.url); err != nil {
 		return nil, err
 	}

@@ -75,8 +75,28 @@ func (p *play) allHandled() {
 		return
 	}
 	if n := p.handledSoon(p.total()); n < p.total() {
-		p.blame("%d of %d messages were handled within %v", n, p.total(), patience)
+		p.blame("%d of %d messages were handled within %v; consumers: %s", n, p.total(), patience, p.consumers())
 	}
+}
+
+// consumers tells how the members' consumers stand, to explain a failure.
+func (p *play) consumers() string {
+	on, _ := memberOn(p.flavour)
+	s, err := p.js.Stream(p.ctx, on)
+	if err != nil {
+		return err.Error()
+	}
+	var out []string
+	list := s.ListConsumers(p.ctx)
+	for i := range list.Info() {
+		pin := ""
+		for _, g := range i.PriorityGroups {
+			pin = g.PinnedClientID
+		}
+		out = append(out, fmt.Sprintf("%s (pin %q, %d waiting pulls, %d pending, %d unacknowledged, %d redelivered)",
+			i.Name, pin, i.NumWaiting, i.NumPending, i.NumAckPending, i.NumRedelivered))
+	}
+	return strings.Join(out, ", ")
 }
 
 // handledSoon waits until n distinct messages were handled, and tells how many

@@ -30,13 +30,11 @@ const (
 // follows does nothing.
 type stage struct {
 	*bench
-	ctx     context.Context
-	lab     *Lab
-	subject Implementation
-	peer    Peer
-	cap     *capture
-	events  *events
-	err     error
+	ctx    context.Context
+	peer   Peer
+	cap    *capture
+	events *events
+	err    error
 
 	script transcript
 	from   int // where the current step began in the capture

@@ -153,6 +153,9 @@ func (s *state) learnConfig(ev evConfig, out *plan) {
 	}
 	if s.known && ev.view.shape != s.shape {
 		s.groupChanged(because(ErrGroupConfigChanged, nil, "join again to consume by the new configuration"), out)
+		if !s.rejoin {
+			return
+		}
 	}
 	if !s.known && s.fl.mustBeMember && !ev.view.member && !s.rejoin {
 		s.end(ending{err: because(ErrMemberNotInGroup, nil, "use one of the group's members, or create the group anew with this one")})
