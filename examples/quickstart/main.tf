@@ -6,7 +6,7 @@ terraform {
 
 variable "nats_url" {
   type    = string
-  default = "nats://127.0.0.1:4222"
+  default = null # the environment variable NATS_URL, else nats://127.0.0.1:4222
 }
 
 variable "members" {
@@ -16,7 +16,7 @@ variable "members" {
 
 # snippet:
 provider "pcgroups" {
-  servers = [var.nats_url]
+  servers = var.nats_url == null ? null : [var.nats_url]
 }
 
 # Eight partitions of the stream ORDERS, keyed by the customer in orders.<customer>.

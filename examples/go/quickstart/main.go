@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 
@@ -43,9 +44,13 @@ func run() error {
 		return nil
 	})
 	member, err := pcgroups.ElasticConsume(ctx, js, "ORDERS", "orders-workers", os.Args[1], handle,
-		jetstream.ConsumerConfig{AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 1})
+		jetstream.ConsumerConfig{AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 1},
+		pcgroups.WithLogger(slog.Default())) // tells which partitions it gets
 	if err != nil {
 		return err
+	}
+	if !member.Status().Consuming {
+		fmt.Println(os.Args[1], "is not a member of the group, or has no partitions: waiting")
 	}
 	go func() {
 		<-ctx.Done()
