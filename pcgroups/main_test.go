@@ -13,7 +13,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		// The live tests wait more than they compute, each for its own server.
-		if err := f.Value.Set("6"); err != nil {
+		if err := f.Value.Set("8"); err != nil {
 			panic(err)
 		}
 	}

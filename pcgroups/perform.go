@@ -153,13 +153,13 @@ func (l *loop) drain(a actDrain) {
 	l.tasks.Go(func() {
 		defer r.close()
 		late := r.waitOver(stopPull(r, p, a.unstarted != intakeDrop), a.settle)
-		if late {
+		if late != nil {
 			r.cancel(ErrHandlerTimeout)
-			// What waits behind it is in other hands by the time it returns.
+			r.late.Store(late)
 			r.intake.Store(int32(intakeStale))
 		}
-		l.tell(evDrained{late})
-		if late && r.waitIdle(stopPull(r, p, true), l.quit) {
+		l.tell(evDrained{late != nil})
+		if late != nil && r.waitIdle(stopPull(r, p, true), l.quit) {
 			l.tell(evIdle{})
 		}
 	})

@@ -19,7 +19,7 @@ const (
 	intakeRun      intake = iota // the handler runs
 	intakeGiveBack               // it is nak'd, so that another instance gets it at once
 	intakeDrop                   // nothing: its consumer is gone or about to be deleted
-	intakeStale                  // nothing: the server has given it to another instance by now
+	intakeStale                  // it waited behind a late handler: given back, if it is still ours
 )
 
 // memory is what a session remembers of its consumer from one pull to the next.
@@ -54,6 +54,7 @@ type runner struct {
 
 	intake  atomic.Int32
 	current atomic.Pointer[delivery] // whose handler runs
+	late    atomic.Pointer[delivery] // whose handler ran past its deadline when the pull was stopped
 	cause   atomic.Pointer[error]    // set by cancel: no handler has a context any more
 	over    chan struct{}            // closed by close: nothing more to look after
 	closing sync.Once
@@ -80,6 +81,11 @@ func (r *runner) deliver(msg jetstream.Msg) {
 		return
 	case intakeStale:
 		if !r.lastDelivery(msg) {
+			// It came after the late handler began. When that is longer ago than the
+			// server waits, another instance has it, from whom a Nak would take it.
+			if late := r.late.Load(); late != nil && time.Since(late.begun) < r.ackWait(msg) {
+				_ = msg.Nak()
+			}
 			return
 		}
 	case intakeGiveBack:

@@ -113,6 +113,7 @@ func TestBucketDeleted(t *testing.T) {
 func TestRejoin(t *testing.T) {
 	t.Parallel()
 	t.Run("elastic", func(t *testing.T) {
+		t.Parallel()
 		f := newFixture(t)
 		f.stream("ORDERS", 0)
 		create := func(partitions uint) {
@@ -144,6 +145,7 @@ func TestRejoin(t *testing.T) {
 		f.allHandled(40)
 	})
 	t.Run("static durable", func(t *testing.T) {
+		t.Parallel()
 		f := newFixture(t)
 		f.static(2, "m1")
 		c := strict(2 * time.Second)
@@ -174,6 +176,7 @@ func TestRejoin(t *testing.T) {
 func TestRollingAckWait(t *testing.T) {
 	t.Parallel()
 	t.Run("ours and ours", func(t *testing.T) {
+		t.Parallel()
 		f := newFixture(t)
 		f.elastic(2, "m1")
 		consumers := natstest.Capture(t, f.srv.Connect(), "$JS.EVENT.ADVISORY.CONSUMER.*.ORDERS-workers.>")
@@ -200,6 +203,7 @@ func TestRollingAckWait(t *testing.T) {
 		}
 	})
 	t.Run("ours and the oracle's", func(t *testing.T) {
+		t.Parallel()
 		f := newFixture(t)
 		f.elastic(2, "m1")
 		consumers := natstest.Capture(t, f.srv.Connect(), "$JS.EVENT.ADVISORY.CONSUMER.*.ORDERS-workers.>")
@@ -278,6 +282,7 @@ func TestStopWhileCutOff(t *testing.T) {
 	t.Parallel()
 	for name, members := range map[string][]string{"consuming": {"m1"}, "waiting": nil} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			f.elastic(2, members...)
 			proxy := natstest.StartProxy(t, f.srv.URL())

@@ -69,21 +69,21 @@ func TestHandoverNeverOverlaps(t *testing.T) {
 	f.elastic(8, "m1")
 	f.member("m1", 60*time.Millisecond, strict(2*time.Second))
 	f.member("m2", 60*time.Millisecond, strict(2*time.Second))
-	f.publish(16, 10)
-	for range 12 {
+	f.publish(16, 6)
+	for range 8 {
 		both, err := pcgroups.AddMembers(f.ctx(), f.js, "ORDERS", "workers", []string{"m2"})
 		if err != nil || len(both) != 2 {
 			t.Fatal(both, err)
 		}
 		n := f.check.Verdict().Handled
-		if err := f.check.WaitHandled(f.ctx(), min(n+4, 160)); err != nil {
+		if err := f.check.WaitHandled(f.ctx(), min(n+4, 96)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := pcgroups.DeleteMembers(f.ctx(), f.js, "ORDERS", "workers", []string{"m2"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	f.allHandled(160)
+	f.allHandled(96)
 }
 
 // Prevents: a fail-over that takes a whole AckWait although the instance left in

@@ -4,9 +4,9 @@ import "time"
 
 // waitOver returns when the pull has stopped and no handler runs; with settle,
 // also not before every started message is settled or past its ack deadline, when
-// the server gives it to whoever asks. late tells that a handler is still running
-// though its deadline is past.
-func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late bool) {
+// the server gives it to whoever asks. late is the delivery whose handler is still
+// running though its deadline is past, if there is one.
+func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late *delivery) {
 	for {
 		changed := r.wait()
 		now := time.Now().UnixNano()
@@ -15,14 +15,14 @@ func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late bool) {
 		if d != nil {
 			latest = max(latest, d.deadline.Load())
 			if r.acks && d.deadline.Load() <= now {
-				return true
+				return d
 			}
 		}
 		switch {
 		case d == nil && latest <= now:
 			select {
 			case <-stopped:
-				return false
+				return nil
 			case <-changed: // a message that could not be given back was started
 			}
 		case !r.acks:
