@@ -3,7 +3,6 @@ package provider
 import (
 	"cmp"
 	"context"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -11,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
-	"github.com/nats-io/nats.go"
 )
 
 const (
@@ -60,6 +58,7 @@ type settings struct {
 
 	credentials credentials
 	tls         tlsSettings
+	from        origins
 	domain      string
 	apiPrefix   string
 	inboxPrefix string
@@ -74,17 +73,6 @@ type settings struct {
 	// change, the wrong system.
 	unknown []string
 }
-
-// credentials are those of one user: one kind of them, or none.
-type credentials struct {
-	file, text     string // of a credentials file
-	seedFile, seed string // an NKey seed
-	jwt            string // goes with seed
-	user, password string
-	token          string
-}
-
-func (c credentials) any() bool { return c != credentials{} }
 
 // settings resolves the block: an argument wins over its environment variable,
 // that over the context, and credentials in the block over all others.
@@ -112,9 +100,7 @@ func (m providerModel) settings(ctx context.Context, getenv func(string) string)
 			return s, diags
 		}
 	}
-	if len(s.servers) == 0 {
-		s.servers = splitServers(cmp.Or(getenv("NATS_URL"), named.URL, nats.DefaultURL))
-	}
+	s.findServers(getenv, named)
 	if s.domain == "" && s.apiPrefix == "" {
 		s.domain, s.apiPrefix = named.Domain, named.APIPrefix
 	}
@@ -125,6 +111,7 @@ func (m providerModel) settings(ctx context.Context, getenv func(string) string)
 		diags.Append(m.TLS.As(ctx, &block, basetypes.ObjectAsOptions{})...)
 	}
 	s.tls = block.settings(getenv, named)
+	s.from.ca, s.from.cert = block.origins(getenv, named)
 	diags.Append(m.authenticate(&s, getenv, named)...)
 	return s, diags
 }
@@ -147,45 +134,6 @@ func (m providerModel) unknown() []string {
 		}
 	}
 	return names
-}
-
-// authenticate finds the credentials.
-func (m providerModel) authenticate(s *settings, getenv func(string) string, named natsContext) diag.Diagnostics {
-	var diags diag.Diagnostics
-	s.credentials = credentials{
-		file: m.CredentialsFile.ValueString(), text: m.Credentials.ValueString(),
-		seedFile: m.NkeySeedFile.ValueString(), seed: m.NkeySeed.ValueString(),
-		user: m.User.ValueString(), password: m.Password.ValueString(), token: m.Token.ValueString(),
-	}
-	c := &s.credentials
-	switch {
-	case c.user != "" || c.password != "":
-		c.user, c.password = cmp.Or(c.user, getenv("NATS_USER")), cmp.Or(c.password, getenv("NATS_PASSWORD"))
-	case !c.any():
-		*c = credentials{
-			file: getenv("NATS_CREDS"), seedFile: getenv("NATS_NKEY"), token: getenv("NATS_TOKEN"),
-			user: getenv("NATS_USER"), password: getenv("NATS_PASSWORD"),
-		}
-		var set []string
-		for _, v := range []string{"NATS_CREDS", "NATS_NKEY", "NATS_USER", "NATS_TOKEN"} {
-			if getenv(v) != "" {
-				set = append(set, v)
-			}
-		}
-		if len(set) > 1 {
-			diags.AddError("More than one kind of NATS credentials",
-				"The environment variables "+strings.Join(set, " and ")+" are set, and the provider block has no credentials of its own. "+
-					"Unset all but one, or give the credentials in the provider block, which then wins.")
-		}
-		if len(set) == 0 && c.password == "" {
-			*c = named.credentials()
-		}
-	}
-	if c.password != "" && c.user == "" {
-		diags.AddAttributeError(path.Root("password"), "Password without a user",
-			"A password is given, in the provider block or in NATS_PASSWORD, but no user. Set user, or NATS_USER.")
-	}
-	return diags
 }
 
 // parseDuration reads a duration that validation has seen.

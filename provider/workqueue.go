@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
+	"reflect"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -38,64 +37,41 @@ func lookAtQueue(ctx context.Context, js jetstream.JetStream, group groupRef, c 
 	return compareQueue(group.stream, c, s.CachedInfo().Config), nil
 }
 
-// compareQueue looks at what makes the stream the group's, and at its limits,
-// which are attributes of the group. Replicas, placement, storage and the like
-// are their owner's business.
-func compareQueue(stream string, c *pcgroups.ElasticConsumerGroupConfig, sc jetstream.StreamConfig) queueState {
+// compareQueue tells how the stream differs from what makes it the group's, which
+// is the library's to say. Replicas, placement, storage and the like are their
+// owner's business.
+func compareQueue(stream string, c *pcgroups.ElasticConsumerGroupConfig, have jetstream.StreamConfig) queueState {
 	var q queueState
-	if sc.Retention != jetstream.WorkQueuePolicy {
-		q.spoilt = append(q.spoilt, fmt.Sprintf("its retention is %s, not WorkQueue", sc.Retention))
+	want := pcgroups.GroupStreamConfig(stream, c, have)
+	if have.Retention != want.Retention {
+		q.spoilt = append(q.spoilt, fmt.Sprintf("its retention is %s, not %s", have.Retention, want.Retention))
 	}
-	if len(sc.Subjects) != 0 {
-		q.spoilt = append(q.spoilt, fmt.Sprintf("it has subjects of its own (%s)", strings.Join(sc.Subjects, ", ")))
+	if len(have.Subjects) != 0 {
+		q.spoilt = append(q.spoilt, fmt.Sprintf("it has subjects of its own (%s)", strings.Join(have.Subjects, ", ")))
 	}
-	if sc.Mirror != nil {
-		q.spoilt = append(q.spoilt, "it is a mirror of "+sc.Mirror.Name)
+	if have.Mirror != nil {
+		q.spoilt = append(q.spoilt, "it is a mirror of "+have.Mirror.Name)
 	}
-	switch want := transforms(c); {
-	case len(sc.Sources) != 1 || sc.Sources[0].Name != stream || sc.Sources[0].External != nil:
-		q.edited = append(q.edited, "its one source is not "+stream)
-		q.resourced = true
-	case !slices.EqualFunc(sc.Sources[0].SubjectTransforms, want, sameTransform):
-		q.edited = append(q.edited, "its subject transforms are not the group's")
-		q.resourced = true
+	if q.resourced = !reflect.DeepEqual(have.Sources, want.Sources); q.resourced {
+		what := "its one source is not " + stream
+		if len(have.Sources) == 1 && have.Sources[0].Name == stream && have.Sources[0].External == nil {
+			what = "its subject transforms are not the group's"
+		}
+		q.edited = append(q.edited, what)
 	}
 	for _, l := range []struct {
 		name       string
-		have, want int64
+		have, want any
 	}{
-		{"max_msgs", sc.MaxMsgs, limitValue(c.MaxBufferedMsgs).ValueInt64()},
-		{"max_bytes", sc.MaxBytes, limitValue(c.MaxBufferedBytes).ValueInt64()},
+		{"max_msgs", have.MaxMsgs, want.MaxMsgs},
+		{"max_bytes", have.MaxBytes, want.MaxBytes},
+		{"discard policy", have.Discard, want.Discard},
 	} {
 		if l.have != l.want {
-			q.edited = append(q.edited, fmt.Sprintf("its %s is %d, not %d", l.name, l.have, l.want))
+			q.edited = append(q.edited, fmt.Sprintf("its %s is %v, not %v", l.name, l.have, l.want))
 		}
 	}
 	return q
-}
-
-// transforms are what the group's source does to subjects.
-func transforms(c *pcgroups.ElasticConsumerGroupConfig) []jetstream.SubjectTransformConfig {
-	filters := c.PartitioningFilters
-	if len(filters) == 0 {
-		filters = []pcgroups.PartitioningFilter{{Filter: ">"}}
-	}
-	out := make([]jetstream.SubjectTransformConfig, len(filters))
-	for i, f := range filters {
-		out[i] = jetstream.SubjectTransformConfig{Source: f.Filter, Destination: pcgroups.PartitioningTransformDestination(f, c.MaxMembers)}
-	}
-	return out
-}
-
-// Other programs write {{partition(…)}} where this one writes {{Partition(…)}},
-// and the server takes both.
-var transformFunction = regexp.MustCompile(`\{\{[^}]*\}\}`)
-
-func sameTransform(a, b jetstream.SubjectTransformConfig) bool {
-	fold := func(destination string) string {
-		return transformFunction.ReplaceAllStringFunc(destination, strings.ToLower)
-	}
-	return a.Source == b.Source && fold(a.Destination) == fold(b.Destination)
 }
 
 // story tells a reader of the plan what is wrong and what will come of it.
@@ -143,11 +119,6 @@ func repairElastic(ctx context.Context, js jetstream.JetStream, group groupRef) 
 	if len(q.spoilt) != 0 {
 		return &spoiltError{q.story(group)}
 	}
-	if q.resourced {
-		config.Sources = []*jetstream.StreamSource{{Name: group.stream, SubjectTransforms: transforms(c)}}
-	}
-	config.MaxMsgs, config.MaxBytes = limitValue(c.MaxBufferedMsgs).ValueInt64(), limitValue(c.MaxBufferedBytes).ValueInt64()
-	config.Discard = jetstream.DiscardNew // else a smaller limit would drop messages
-	_, err = js.UpdateStream(ctx, config)
+	_, err = js.UpdateStream(ctx, pcgroups.GroupStreamConfig(group.stream, c, config))
 	return err
 }

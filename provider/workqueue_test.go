@@ -34,6 +34,7 @@ func TestCompareQueue(t *testing.T) {
 			sc.Replicas, sc.Storage, sc.Metadata = 3, jetstream.MemoryStorage, map[string]string{"a": "b"}
 		}, 0, 0, false, true},
 		{"limits", func(sc *jetstream.StreamConfig) { sc.MaxMsgs, sc.MaxBytes = 5, -1 }, 0, 2, false, false},
+		{"dropping what exceeds them", func(sc *jetstream.StreamConfig) { sc.Discard = jetstream.DiscardOld }, 0, 1, false, false},
 		{"fewer partitions", func(sc *jetstream.StreamConfig) {
 			sc.Sources[0].SubjectTransforms[0].Destination = "{{Partition(3,1)}}.orders.{{Wildcard(1)}}"
 		}, 0, 1, true, false},
@@ -44,8 +45,10 @@ func TestCompareQueue(t *testing.T) {
 		{"subjects", func(sc *jetstream.StreamConfig) { sc.Subjects = []string{"x"} }, 1, 0, false, false},
 	} {
 		sc := jetstream.StreamConfig{
-			Retention: jetstream.WorkQueuePolicy, MaxMsgs: -1, MaxBytes: 1000,
-			Sources: []*jetstream.StreamSource{{Name: "ORDERS", SubjectTransforms: transforms(c)}},
+			Retention: jetstream.WorkQueuePolicy, MaxMsgs: -1, MaxBytes: 1000, Discard: jetstream.DiscardNew,
+			Sources: []*jetstream.StreamSource{{Name: "ORDERS", SubjectTransforms: []jetstream.SubjectTransformConfig{
+				{Source: "orders.*", Destination: "{{Partition(4,1)}}.orders.{{Wildcard(1)}}"},
+			}}},
 		}
 		tc.edit(&sc)
 		q := compareQueue("ORDERS", c, sc)
@@ -81,7 +84,7 @@ func TestAccElasticGroup_queueDrift(t *testing.T) {
 					return err
 				}
 				sc := s.CachedInfo().Config
-				if sc.MaxMsgs != 100 || len(sc.Sources) != 1 || sc.Sources[0].Name != "ORDERS" ||
+				if sc.MaxMsgs != 100 || sc.Discard != jetstream.DiscardNew || len(sc.Sources) != 1 || sc.Sources[0].Name != "ORDERS" ||
 					sc.Sources[0].SubjectTransforms[0].Destination != "{{Partition(4,1)}}.orders.{{Wildcard(1)}}" {
 					return fmt.Errorf("%s was not repaired: %+v", name, sc)
 				}
@@ -95,6 +98,7 @@ func TestAccElasticGroup_queueDrift(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: config},
 			again("limits", func(sc *jetstream.StreamConfig) { sc.MaxMsgs = -1 }),
+			again("drops what exceeds them", func(sc *jetstream.StreamConfig) { sc.Discard = jetstream.DiscardOld }),
 			again("transforms", func(sc *jetstream.StreamConfig) {
 				sc.Sources[0].SubjectTransforms[0].Destination = "{{Partition(3,1)}}.orders.{{Wildcard(1)}}"
 			}),

@@ -15,6 +15,9 @@ import (
 // badly wrong; it fails the test, since a capture with holes proves nothing.
 const captureQueue = 1 << 16
 
+// apiAndMore is what the JetStream API's requests are captured by.
+const apiAndMore = "$JS.>"
+
 // Request is one captured message: a JetStream API request or a publish to a
 // KV bucket, as the server got it.
 type Request struct {
@@ -49,9 +52,11 @@ func Capture(t testing.TB, nc *nats.Conn, also ...string) *Captured {
 	t.Helper()
 	c := &Captured{t: t, marker: nats.NewInbox()}
 	// One channel for all subscriptions: with one each, the order between
-	// an API request and a KV publish would be lost.
+	// an API request and a KV publish would be lost. A server hands a message to
+	// the widest subscription first: one as wide as these has a request before
+	// whoever answers it, so that nothing sent after the answer can overtake.
 	queue := make(chan *nats.Msg, captureQueue)
-	for _, subject := range append([]string{"$JS.API.>", "$KV.>", c.marker}, also...) {
+	for _, subject := range append([]string{apiAndMore, "$KV.>", c.marker}, also...) {
 		sub, err := nc.ChanSubscribe(subject, queue)
 		if err != nil {
 			t.Fatalf("capture %s: %v", subject, err)
@@ -83,6 +88,9 @@ func (c *Captured) record(queue <-chan *nats.Msg, stop <-chan struct{}) {
 		case m := <-queue:
 			if m.Subject == c.marker {
 				c.syncs.Add(string(m.Data))
+				continue
+			}
+			if m.Sub.Subject == apiAndMore && !strings.HasPrefix(m.Subject, "$JS.API.") {
 				continue
 			}
 			c.requests.Add(Request{Subject: m.Subject, Reply: m.Reply, Header: m.Header, Data: m.Data})
