@@ -23,7 +23,11 @@ func compareTranscripts(want, got transcript, bytes bool) ([]string, error) {
 		}
 		c := comparison{step: w.name, bytes: bytes}
 		if w.refused != g.refused {
-			c.add("outcome: %s, the reference is %s", outcome(g.refused), outcome(w.refused))
+			why := ""
+			if g.why != "" {
+				why = ": " + g.why
+			}
+			c.add("outcome: %s, the reference is %s%s", outcome(g.refused), outcome(w.refused), why)
 		}
 		c.ordered(w.ordered(), g.ordered())
 		for _, kind := range []string{kindPull, kindAck, kindRead} {

@@ -32,7 +32,8 @@ type entry struct {
 // step is what an implementation sent while it did one thing.
 type step struct {
 	name    string
-	refused bool // it returned an error
+	refused bool   // it returned an error
+	why     string // which one, to explain a difference
 	entries []entry
 }
 

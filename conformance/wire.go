@@ -119,7 +119,10 @@ func (s *stage) do(name string, r Request) {
 		s.err = err
 		return
 	}
-	s.script[len(s.script)-1].refused = err != nil
+	if err != nil {
+		last := &s.script[len(s.script)-1]
+		last.refused, last.why = true, err.Error()
+	}
 	s.end()
 }
 
