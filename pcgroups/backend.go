@@ -38,6 +38,7 @@ type backend interface {
 	unpin(ctx context.Context, pin string) error
 	// renew renews the pin. It tells whether it is still held, as far as is known.
 	renew(timeout time.Duration, pin string) (held bool)
+	lookout
 	// connected tells whether the server hears us, as far as is known.
 	connected() bool
 	// closed delivers or is closed when the connection is closed for good.

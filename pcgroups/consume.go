@@ -13,11 +13,22 @@ import (
 type ConsumeOption func(*consumeOptions)
 
 type consumeOptions struct {
-	observer     observer
-	rejoin       bool
-	check        time.Duration // how often to look at the server unprompted
-	keepAlive    time.Duration // how long handlers are kept alive
-	keepAliveSet bool
+	observer       observer
+	rejoin         bool
+	check          time.Duration // how often to look at the server unprompted
+	keepAlive      time.Duration // how long handlers are kept alive
+	keepAliveSet   bool
+	concurrency    int // how many partitions at once
+	concurrencySet bool
+}
+
+// WithConcurrency has up to n partitions of the member handled at once, 1 unless
+// given. Messages of one partition are still handled one at a time, in order. It
+// needs explicit acknowledgement and a MaxAckPending of more than 1 to be of use:
+// the server delivers no more than that ahead. n must be at least 1. Handlers must
+// be ready to be called by several goroutines.
+func WithConcurrency(n int) ConsumeOption {
+	return func(o *consumeOptions) { o.concurrency = n; o.concurrencySet = true }
 }
 
 // WithRejoin makes a session outlive its group. It joins although the group does
@@ -113,6 +124,12 @@ func consume(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, g
 	}
 	if o.keepAliveSet && o.keepAlive <= 0 {
 		return nil, name(badField("keep_alive", "must be longer than nothing"))
+	}
+	switch {
+	case o.concurrencySet && o.concurrency < 1:
+		return nil, name(badField("concurrency", "must be at least 1"))
+	case o.concurrency > 1 && config.AckPolicy != jetstream.AckExplicitPolicy:
+		return nil, name(badField("concurrency", "needs explicit acknowledgement: without it the order of a partition can not be kept by several handlers"))
 	}
 	o.check = deriveTimers(config.AckWait).selfCheck
 	b := &natsBackend{fl: fl, js: js, stream: stream, group: group, member: member, user: config}

@@ -78,6 +78,14 @@ type (
 	evIdle    struct{}
 	// evOverdue means that a handler runs past its ack deadline.
 	evOverdue struct{}
+	// evStalled tells which partitions hold up all others; none: none any more.
+	evStalled struct{ partitions []int }
+	// evGivenUp is a message that the server does not deliver again although it was
+	// not acknowledged.
+	evGivenUp struct {
+		partition       int
+		seq, deliveries uint64
+	}
 	// evPinned tells the pin id of the newest delivery; empty: it was lost.
 	evPinned struct{ pin string }
 
@@ -147,7 +155,7 @@ type (
 	actPull   struct{}                      // starts the pull
 	actTimer  struct{ after time.Duration } // evTimer follows; replaces an earlier one
 	actReport struct{ err error }           // tells a fault that was absorbed
-	actTell   struct{ what any }            // tellAssigned, tellRevoked, tellPinned
+	actTell   struct{ what any }            // tellAssigned and so on
 	actFinish struct{ err error }           // nothing follows
 )
 
@@ -155,4 +163,9 @@ type (
 	tellAssigned struct{ partitions []int }
 	tellRevoked  struct{ partitions []int }
 	tellPinned   struct{ pin string }
+	tellStalled  struct{ partitions []int }
+	tellGivenUp  struct {
+		partition       int
+		seq, deliveries uint64
+	}
 )

@@ -17,6 +17,16 @@ type Events struct {
 	Pinned func(pinID string)
 	// Unpinned tells that the server has taken the pin away.
 	Unpinned func()
+	// PartitionStalled tells that these partitions hold up all the others: so many
+	// messages wait behind an unsettled one of theirs that MaxAckPending is reached
+	// and the server delivers no more. Without partitions it tells that this is
+	// over.
+	PartitionStalled func(partitions []int)
+	// MessageGivenUp tells of a message, by its sequence in the consumer's stream,
+	// that was not acknowledged and has reached MaxDeliver, so that the server does
+	// not deliver it again. It stays in the stream. Messages given up while another
+	// instance or no instance was pinned, or with MaxAckPending 1, are not told.
+	MessageGivenUp func(partition int, sequence uint64, deliveries uint64)
 	// Recovered tells of a fault that the session got over or keeps trying to.
 	Recovered func(err error)
 	// Ended tells that the session is over, and is the last call. The error is
@@ -41,6 +51,16 @@ func (o *observer) tell(what any) {
 		o.info("partitions revoked", "partitions", what.partitions)
 		if o.events.PartitionsRevoked != nil {
 			o.events.PartitionsRevoked(what.partitions)
+		}
+	case tellStalled:
+		o.info("partitions stalled", "partitions", what.partitions)
+		if o.events.PartitionStalled != nil {
+			o.events.PartitionStalled(what.partitions)
+		}
+	case tellGivenUp:
+		o.info("message given up", "partition", what.partition, "sequence", what.seq, "deliveries", what.deliveries)
+		if o.events.MessageGivenUp != nil {
+			o.events.MessageGivenUp(what.partition, what.seq, what.deliveries)
 		}
 	case tellPinned:
 		if what.pin == "" {

@@ -46,27 +46,32 @@ func (r *runner) keep(renew func(timeout time.Duration, pin string) (held bool))
 	}
 }
 
-// survey looks at the handler that runs: it extends its deadline, or ends its
-// context when that is past, and returns when to look again.
+// survey looks at the handlers that run: it extends their deadlines, or ends the
+// context of one whose deadline is past, and returns when to look again.
 func (r *runner) survey(now time.Time, tick time.Duration) (overdue bool, next time.Duration) {
-	d := r.current.Load()
-	if d == nil || !r.acks {
-		return false, tick
+	next = tick
+	if !r.acks {
+		return false, next
 	}
-	if now.Sub(d.begun) < r.keepAlive && r.connected() && !d.settled.Load() {
-		_ = d.InProgress() // if it fails the deadline stays as it was
+	for _, d := range r.running() {
+		if now.Sub(d.begun) < r.keepAlive && r.connected() && !d.settled.Load() {
+			_ = d.InProgress() // if it fails the deadline stays as it was
+		}
+		left := d.until().Sub(now)
+		if left <= 0 {
+			d.end(context.DeadlineExceeded)
+			overdue = true
+			continue
+		}
+		next = min(next, left)
 	}
-	left := d.until().Sub(now)
-	if left <= 0 {
-		d.end(context.DeadlineExceeded)
-		return true, tick
-	}
-	return false, min(left, tick)
+	return overdue, next
 }
 
 // lost notes that the server has taken the pin away.
 func (r *runner) lost(pin string) {
 	if p := r.mem.pin.Load(); p != nil && *p == pin && r.mem.pin.CompareAndSwap(p, nil) {
+		r.unpinned()
 		r.report(evPinned{})
 	}
 }

@@ -132,6 +132,11 @@ func (s *state) learn(ev event, out *plan) {
 		s.pinned = ev.pin != ""
 		s.suspect = s.suspect || s.pinned
 
+	case evStalled:
+		out.do(actTell{tellStalled(ev)})
+	case evGivenUp:
+		out.do(actTell{tellGivenUp(ev)})
+
 	case evTimer:
 		s.timer, s.hold = false, false
 	case evTick:

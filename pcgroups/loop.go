@@ -13,13 +13,15 @@ import (
 // for the machine and carries out the actions that come back. Requests and drains
 // run in goroutines of their own, which it waits for before it ends.
 type loop struct {
-	session   *session
-	backend   backend
-	handle    func(jetstream.Msg)
-	observer  observer
-	keepAlive time.Duration     // WithKeepAlive
-	check     time.Duration     // how often to look at the server unprompted
-	name      func(error) error // puts the session's name into its errors
+	session  *session
+	backend  backend
+	handle   func(jetstream.Msg)
+	observer observer
+	name     func(error) error // puts the session's name into its errors
+
+	keepAlive   time.Duration // WithKeepAlive
+	concurrency int           // WithConcurrency
+	check       time.Duration // how often to look at the server unprompted
 
 	events chan event
 	quit   chan struct{} // closed when events are no longer read
@@ -42,7 +44,8 @@ func newLoop(fl *flavour, b backend, handle func(jetstream.Msg), o consumeOption
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return &loop{
-		session: newSession(), backend: b, handle: handle, observer: o.observer, keepAlive: o.keepAlive, check: o.check, name: name,
+		session: newSession(), backend: b, handle: handle, observer: o.observer, name: name,
+		keepAlive: o.keepAlive, concurrency: o.concurrency, check: o.check,
 		events: make(chan event), quit: make(chan struct{}),
 		state: state{fl: fl, rejoin: o.rejoin}, timer: t, cancel: func() {}, unwatch: func() {}, memory: new(memory),
 	}

@@ -44,7 +44,12 @@ func (m *ConsumerGroupMsg) PartitionedSubject() string { return m.Msg.Subject() 
 // Partition returns the partition number in front of the subject, or -1 if what
 // stands there is not one.
 func (m *ConsumerGroupMsg) Partition() int {
-	token, _, _ := strings.Cut(m.Msg.Subject(), ".")
+	return leadingPartition(m.Msg.Subject())
+}
+
+// leadingPartition is the partition number in front of a subject, or -1.
+func leadingPartition(subject string) int {
+	token, _, _ := strings.Cut(subject, ".")
 	p, err := strconv.ParseUint(token, 10, 31)
 	if err != nil {
 		return -1
@@ -67,8 +72,12 @@ type delivery struct {
 	begun    time.Time     // when the handler was called
 	wait     time.Duration // how long the server waits for it; 0: for ever
 	deadline atomic.Int64  // when the server takes the message back, in Unix nanoseconds
-	settled  atomic.Bool   // acknowledged or given up
+	settled  atomic.Bool   // acknowledged, terminated or given back
+	again    atomic.Int64  // when it comes again if it was given back, in Unix nanoseconds
 	returned atomic.Bool   // the handler did
+
+	partition int    // of a dispatcher's
+	seq       uint64 // of a dispatcher's
 }
 
 // Ack acknowledges the message: it is done and the next one of its partition can
@@ -80,11 +89,11 @@ func (d *delivery) Ack() error { return d.settle(d.Msg.Ack(), true) }
 func (d *delivery) DoubleAck(ctx context.Context) error { return d.settle(d.Msg.DoubleAck(ctx), true) }
 
 // Nak asks the server to deliver the message again.
-func (d *delivery) Nak() error { return d.settle(d.Msg.Nak(), false) }
+func (d *delivery) Nak() error { return d.giveBack(d.Msg.Nak(), 0) }
 
 // NakWithDelay asks the server to deliver the message again after a while.
 func (d *delivery) NakWithDelay(delay time.Duration) error {
-	return d.settle(d.Msg.NakWithDelay(delay), false)
+	return d.giveBack(d.Msg.NakWithDelay(delay), delay)
 }
 
 // Term tells the server never to deliver the message again.
@@ -103,6 +112,13 @@ func (d *delivery) InProgress() error {
 		d.run.extend(d)
 	}
 	return err
+}
+
+func (d *delivery) giveBack(err error, delay time.Duration) error {
+	if err == nil {
+		d.again.Store(time.Now().Add(delay).UnixNano())
+	}
+	return d.settle(err, false)
 }
 
 func (d *delivery) settle(err error, acked bool) error {

@@ -122,9 +122,10 @@ func (l *loop) startPull() {
 	l.pulls++
 	pull := l.pulls
 	tell := func(ev event) { l.tell(pullSays{pull, ev}) }
-	r := newRunner(l.handle, l.at.config, l.memory)
+	r := newRunner(l.handle, l.at.config, l.memory, l.concurrency)
 	r.keepAlive, r.report, r.connected = l.keepAlive, tell, l.backend.connected
 	l.runner = r
+	l.session.runner.Store(r)
 	p, err := l.backend.pull(l.at, r, tell)
 	l.puller = p
 	if err != nil {
@@ -132,6 +133,9 @@ func (l *loop) startPull() {
 		return
 	}
 	l.tasks.Go(func() { r.keep(l.backend.renew) })
+	if r.par != nil {
+		l.tasks.Go(func() { r.par.tend(l.backend) })
+	}
 	// The client may stop by itself, which nothing else tells.
 	l.tasks.Go(func() {
 		select {
@@ -149,7 +153,7 @@ var errPullClosed = errors.New("the client stopped pulling")
 func (l *loop) drain(a actDrain) {
 	l.session.update(func(s *Status) { s.Consuming, s.Pinned = false, false })
 	r, p := l.runner, l.puller
-	r.intake.Store(int32(a.unstarted))
+	r.shut(a.unstarted)
 	l.tasks.Go(func() {
 		defer r.close()
 		late := r.waitOver(stopPull(r, p, a.unstarted != intakeDrop), a.settle)
@@ -157,6 +161,9 @@ func (l *loop) drain(a actDrain) {
 			r.cancel(ErrHandlerTimeout)
 			r.late.Store(late)
 			r.intake.Store(int32(intakeStale))
+		}
+		if r.par != nil {
+			r.par.remember()
 		}
 		l.tell(evDrained{late != nil})
 		if late != nil && r.waitIdle(stopPull(r, p, true), l.quit) {
@@ -203,9 +210,8 @@ func (l *loop) note(what any) {
 			s.Partitions = nil
 		case tellPinned:
 			s.Pinned = what.pin != ""
-			if what.pin == "" {
-				l.memory.pin.Store(nil)
-			}
+		case tellStalled:
+			s.Stalled = what.partitions
 		}
 	})
 	l.observer.tell(what)

@@ -37,6 +37,9 @@ func (b *natsBackend) pull(a attachment, r *runner, tell func(event)) (puller, e
 		jetstream.PullHeartbeat(t.heartbeat),
 		jetstream.PullPriorityGroup(PriorityGroup),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			if errors.Is(err, jetstream.ErrPinIDMismatch) {
+				r.unpinned()
+			}
 			if ev := pullEvent(err); ev != nil {
 				tell(ev)
 			}

@@ -24,8 +24,9 @@ const (
 
 // memory is what a session remembers of its consumer from one pull to the next.
 type memory struct {
-	pin   atomic.Pointer[string]   // pin id of the newest delivery; nil: none, or lost
-	acked atomic.Pointer[delivery] // the last one acknowledged
+	pin   atomic.Pointer[string]         // pin id of the newest delivery; nil: none, or lost
+	acked atomic.Pointer[delivery]       // the last one acknowledged
+	marks atomic.Pointer[map[int]uint64] // of each partition, with more than one in flight
 }
 
 func (m *memory) pinID() string {
@@ -35,14 +36,10 @@ func (m *memory) pinID() string {
 	return ""
 }
 
-// runner stands between the deliveries of one pull and the handler. It runs the
-// handler in the delivering goroutine, one message at a time, and keeps note of
-// what has not been settled. A message that is settled before its handler returns
-// takes no lock.
-//
-// With one message in flight the server keeps the order of a partition. With
-// more, what may start is for a ledger per partition to decide, whose place is
-// in deliver, before run.
+// runner stands between the deliveries of one pull and the handler. With one
+// message in flight the server keeps the order of a partition: the handler runs
+// in the delivering goroutine, and a message that is settled before its handler
+// returns takes no lock. With more, what may start is for a dispatcher to say.
 type runner struct {
 	handle    func(jetstream.Msg)
 	config    jetstream.ConsumerConfig // as the server has it
@@ -51,6 +48,7 @@ type runner struct {
 	report    func(event)              // tells the session; returns at once after its end
 	connected func() bool
 	mem       *memory
+	par       *dispatcher // nil: the server delivers one at a time, or keeps no order
 
 	intake  atomic.Int32
 	current atomic.Pointer[delivery] // whose handler runs
@@ -65,22 +63,30 @@ type runner struct {
 	changed chan struct{}
 }
 
-func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, mem *memory) *runner {
-	return &runner{
+func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, mem *memory, concurrency int) *runner {
+	r := &runner{
 		handle: handle, config: c, acks: c.AckPolicy != jetstream.AckNonePolicy, mem: mem,
 		report: func(event) {}, connected: func() bool { return true },
 		over: make(chan struct{}), open: make(map[*delivery]struct{}),
 	}
+	if c.AckPolicy == jetstream.AckExplicitPolicy && c.MaxAckPending != 1 {
+		r.par = newDispatcher(r, concurrency)
+	}
+	return r
 }
 
 // deliver is the client's message callback.
 func (r *runner) deliver(msg jetstream.Msg) {
 	r.notePin(msg.Headers().Get(pinHeader))
+	if r.par != nil {
+		r.par.deliver(msg)
+		return
+	}
 	switch intake(r.intake.Load()) {
 	case intakeDrop:
 		return
 	case intakeStale:
-		if !r.lastDelivery(msg) {
+		if !r.lastDelivery(deliveries(msg)) {
 			// It came after the late handler began. When that is longer ago than the
 			// server waits, another instance has it, from whom a Nak would take it.
 			if late := r.late.Load(); late != nil && time.Since(late.begun) < r.ackWait(msg) {
@@ -89,7 +95,7 @@ func (r *runner) deliver(msg jetstream.Msg) {
 			return
 		}
 	case intakeGiveBack:
-		if !r.lastDelivery(msg) {
+		if !r.lastDelivery(deliveries(msg)) {
 			_ = msg.Nak() // if that fails it comes back after its ack deadline
 			return
 		}
@@ -106,31 +112,44 @@ func (r *runner) notePin(pin string) {
 	if pin != r.mem.pinID() {
 		p := pin // the parameter itself would be allocated for every message
 		r.mem.pin.Store(&p)
+		if r.par != nil {
+			r.par.repin()
+		}
 		r.wake()
 		r.report(evPinned{pin})
 	}
 }
 
-// lastDelivery tells whether nobody will get this message after us, so that it
-// must not be given back unhandled.
-func (r *runner) lastDelivery(msg jetstream.Msg) bool {
-	return r.config.MaxDeliver > 0 && deliveries(msg) >= uint64(r.config.MaxDeliver)
+// unpinned notes that the server has taken the pin away.
+func (r *runner) unpinned() {
+	r.mem.pin.Store(nil)
+	if r.par != nil {
+		r.par.unpinned()
+	}
+}
+
+// shut says what becomes of messages that were not started, now and from here on.
+func (r *runner) shut(in intake) {
+	r.intake.Store(int32(in))
+	if r.par != nil {
+		r.par.shut(in)
+	}
 }
 
 // ackedBefore tells whether this session has acknowledged the message already.
 // With one message in flight that is so for every redelivery up to the last one
 // acknowledged.
 func (r *runner) ackedBefore(msg jetstream.Msg) bool {
-	if r.config.MaxAckPending != 1 || r.config.AckPolicy != jetstream.AckExplicitPolicy || !redelivered(msg.Reply()) {
+	if r.config.MaxAckPending != 1 || r.config.AckPolicy != jetstream.AckExplicitPolicy {
 		return false
 	}
 	last := r.mem.acked.Load()
-	if last == nil {
+	n, seq := replyInfo(msg.Reply())
+	if last == nil || n < 2 {
 		return false
 	}
-	a, errA := last.Metadata()
-	m, errM := msg.Metadata()
-	return errA == nil && errM == nil && m.Sequence.Stream <= a.Sequence.Stream
+	_, acked := replyInfo(last.Reply())
+	return seq <= acked
 }
 
 func (r *runner) run(msg jetstream.Msg) {
@@ -143,21 +162,17 @@ func (r *runner) run(msg jetstream.Msg) {
 	}
 	r.current.Store(d)
 	r.wake()
+	r.call(m)
+}
+
+// call calls the handler.
+func (r *runner) call(m *Msg) {
+	d := &m.delivery
 	if cause := r.cause.Load(); cause != nil {
 		d.end(*cause)
 	}
 	defer r.returned(d)
 	r.handle(m)
-}
-
-// ackWait is how long the server waits for this delivery.
-func (r *runner) ackWait(msg jetstream.Msg) time.Duration {
-	steps := r.config.BackOff
-	if len(steps) == 0 {
-		return r.config.AckWait
-	}
-	n := max(deliveries(msg), 1)
-	return steps[min(n, uint64(len(steps)))-1]
 }
 
 // returned is deferred around the handler: it turns a panic into the session's
@@ -168,6 +183,9 @@ func (r *runner) returned(d *delivery) {
 	}
 	// Together with settle: whichever of the two is second sees the other.
 	d.returned.Store(true)
+	if r.par != nil {
+		return // the worker sees to the rest
+	}
 	if r.acks && !d.settled.Load() {
 		r.mu.Lock()
 		if !d.settled.Load() {
@@ -196,17 +214,23 @@ func (r *runner) forget() {
 
 // fail ends the session because of its handler. Nothing more is started here.
 func (r *runner) fail(err error) {
-	r.intake.Store(int32(intakeGiveBack))
+	r.shut(intakeGiveBack)
 	r.report(evHandlerFailed{err})
 }
 
-// settle takes note of a delivery that was acknowledged, or given up.
+// settle takes note of a delivery that was acknowledged, terminated or given
+// back.
 func (r *runner) settle(d *delivery, acked bool) {
 	if acked {
 		r.mem.acked.Store(d)
 	}
 	d.settled.Store(true)
 	if !d.returned.Load() {
+		return
+	}
+	if r.par != nil {
+		r.par.settled(d)
+		r.wake()
 		return
 	}
 	r.mu.Lock()
@@ -226,46 +250,37 @@ func (r *runner) extend(d *delivery) {
 // cancel ends the contexts of the handlers.
 func (r *runner) cancel(cause error) {
 	r.cause.CompareAndSwap(nil, &cause)
-	if d := r.current.Load(); d != nil {
+	for _, d := range r.running() {
 		d.end(cause)
 	}
 }
 
-// close ends what keep does for the runner.
-func (r *runner) close() { r.closing.Do(func() { close(r.over) }) }
-
-// deliveries is how often the server has delivered a message; 0 if that can not
-// be told.
-func deliveries(msg jetstream.Msg) uint64 {
-	meta, err := msg.Metadata()
-	if err != nil {
-		return 0
+// running are the deliveries whose handler runs.
+func (r *runner) running() []*delivery {
+	if r.par != nil {
+		return r.par.running()
 	}
-	return meta.NumDelivered
+	if d := r.current.Load(); d != nil {
+		return []*delivery{d}
+	}
+	return nil
 }
 
-// redelivered tells from a message's reply subject whether it was delivered
-// before, without taking all of it apart:
-//
-//	$JS.ACK.<stream>.<consumer>.<delivered>.…            (9 tokens)
-//	$JS.ACK.<domain>.<account>.<stream>.<consumer>.<delivered>.…  (11 or more)
-func redelivered(reply string) bool {
-	dots, at4, at6 := 0, -1, -1
-	for i := range len(reply) {
-		if reply[i] != '.' {
-			continue
-		}
-		dots++
-		switch dots {
-		case 4:
-			at4 = i + 1
-		case 6:
-			at6 = i + 1
-		}
+// held is how many messages were delivered that wait for their turn, as far as
+// that is known.
+func (r *runner) held() int {
+	if r.par != nil {
+		return r.par.held()
 	}
-	at := at4
-	if dots > 9 {
-		at = at6
-	}
-	return at > 0 && at+1 < len(reply) && (reply[at] != '1' || reply[at+1] != '.')
+	return 0
+}
+
+// close ends what keep and tend do for the runner.
+func (r *runner) close() {
+	r.closing.Do(func() {
+		if r.par != nil {
+			r.par.close()
+		}
+		close(r.over)
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // ConsumerGroupConsumeContext is the part of a session that the oracle has.
@@ -50,6 +51,8 @@ type Status struct {
 	Consuming     bool   // attached to the member's consumer and pulling
 	Pinned        bool   // the newest delivery carried a pin that was not taken away since
 	Partitions    []int  // the partitions of the consumer it is attached to
+	Held          int    // messages delivered that wait for an earlier one of their partition, or their turn
+	Stalled       []int  // partitions that hold up all others; see Events.PartitionStalled
 	Recovered     uint64 // how many faults were absorbed
 	LastRecovered error  // the newest of them
 }
@@ -62,6 +65,8 @@ type session struct {
 	ready chan struct{} // closed when the first attempt to join is over
 	ended chan struct{} // closed when all is down
 	done  chan error    // one error, then closed
+
+	runner atomic.Pointer[runner] // of the newest pull
 
 	mu      sync.Mutex
 	status  Status
@@ -133,6 +138,10 @@ func (s *session) Status() Status {
 	defer s.mu.Unlock()
 	st := s.status
 	st.Partitions = slices.Clone(st.Partitions)
+	st.Stalled = slices.Clone(st.Stalled)
+	if r := s.runner.Load(); r != nil && st.Consuming {
+		st.Held = r.held()
+	}
 	return st
 }
 

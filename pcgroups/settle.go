@@ -4,22 +4,25 @@ import "time"
 
 // waitOver returns when the pull has stopped and no handler runs; with settle,
 // also not before every started message is settled or past its ack deadline, when
-// the server gives it to whoever asks. late is the delivery whose handler is still
-// running though its deadline is past, if there is one.
+// the server gives it to whoever asks. late is a delivery whose handler is still
+// running though its deadline is past, if there is one and no other runs.
 func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late *delivery) {
 	for {
 		changed := r.wait()
 		now := time.Now().UnixNano()
-		d := r.current.Load()
-		latest := r.lastDeadline(settle)
-		if d != nil {
-			latest = max(latest, d.deadline.Load())
-			if r.acks && d.deadline.Load() <= now {
-				return d
-			}
+		until := int64(0)
+		running := r.running()
+		for _, d := range running {
+			until = max(until, d.deadline.Load())
 		}
 		switch {
-		case d == nil && latest <= now:
+		case len(running) == 0:
+			until = r.lastDeadline(settle)
+		case r.acks && until <= now:
+			return running[0]
+		}
+		switch {
+		case len(running) == 0 && until <= now:
 			select {
 			case <-stopped:
 				return nil
@@ -28,7 +31,7 @@ func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late *delivery)
 		case !r.acks:
 			<-changed
 		default:
-			t := time.NewTimer(time.Duration(latest - now))
+			t := time.NewTimer(time.Duration(until - now))
 			select {
 			case <-changed:
 			case <-t.C:
@@ -39,10 +42,13 @@ func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late *delivery)
 }
 
 // lastDeadline is the latest deadline of what is neither settled nor running, in
-// Unix nanoseconds; 0 if there is none or it is not wanted.
-func (r *runner) lastDeadline(wanted bool) int64 {
+// Unix nanoseconds, or with settle false of what is yet to run; 0 if there is none.
+func (r *runner) lastDeadline(settle bool) int64 {
+	if r.par != nil {
+		return r.par.lastDeadline(settle)
+	}
 	latest := int64(0)
-	if wanted {
+	if settle {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for d := range r.open {
@@ -58,7 +64,7 @@ func (r *runner) lastDeadline(wanted bool) int64 {
 func (r *runner) waitIdle(stopped, quit <-chan struct{}) bool {
 	for {
 		changed := r.wait()
-		idle := r.current.Load() == nil
+		idle := len(r.running()) == 0
 		if idle {
 			changed = stopped
 		}

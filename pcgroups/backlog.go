@@ -1,0 +1,238 @@
+package pcgroups
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// With more than one message in flight the server delivers on while an earlier
+// message of a partition is being handled, was given back or was left
+// unacknowledged. What may start when is kept here. It is pure: no clock,
+// goroutine or connection, and not safe for concurrent use; dispatch.go guards it
+// and carries out what it says. Times are Unix nanoseconds.
+//
+// The rule is one: of a partition only the lowest sequence that is not settled
+// may run, and only once.
+
+// backlog is what the consumer has delivered to this instance and is not settled.
+type backlog struct {
+	most       int    // how many partitions may run at once
+	maxDeliver uint64 // 0: no limit
+
+	lanes   map[int]*lane
+	ready   []*lane // whose next message may start, longest waiting first
+	running int
+	size    int // messages not settled
+	bodies  int // of them, those that were not started and can be
+
+	// fenced: another instance may still have messages in flight, so none starts.
+	fenced bool
+	// closing: what is left was given out for the last time and nobody else will
+	// get it.
+	closing bool
+}
+
+// lane is one partition.
+type lane struct {
+	partition int
+	queue     []waiting           // by sequence, ascending
+	mark      uint64              // the highest sequence that was acknowledged or terminated
+	gaveUp    map[uint64]struct{} // up to mark, but not acknowledged
+	blind     bool                // mark says nothing: something ran before its turn
+	busy      bool                // its first message runs
+	queued    bool                // it is in ready
+}
+
+// waiting is a message that is not settled.
+type waiting struct {
+	seq        uint64
+	deliveries uint64
+	body       jetstream.Msg // nil: was started, or there was no room for it
+	until      int64         // the server waits for it that long at least
+	naked      int64         // it was given back, to come again from then on
+	running    bool
+	asked      int64 // when the server was last asked about it
+	doubts     int
+}
+
+func newBacklog(most int, maxDeliver int, marks map[int]uint64) *backlog {
+	b := &backlog{most: most, lanes: make(map[int]*lane), fenced: true}
+	if maxDeliver > 0 {
+		b.maxDeliver = uint64(maxDeliver)
+	}
+	for p, seq := range marks {
+		b.lane(p).mark = seq
+	}
+	return b
+}
+
+func (b *backlog) lane(partition int) *lane {
+	l := b.lanes[partition]
+	if l == nil {
+		l = &lane{partition: partition}
+		b.lanes[partition] = l
+	}
+	return l
+}
+
+// find is where a sequence stands in the queue, or belongs.
+func (l *lane) find(seq uint64) (int, bool) {
+	n := len(l.queue)
+	if n == 0 || l.queue[n-1].seq < seq {
+		return n, false // the usual case
+	}
+	i := sort.Search(n, func(i int) bool { return l.queue[i].seq >= seq })
+	return i, l.queue[i].seq == seq
+}
+
+// last tells whether the server gives a message out no more.
+func (b *backlog) last(w *waiting) bool { return b.maxDeliver > 0 && w.deliveries >= b.maxDeliver }
+
+// arrive takes a delivery in. It is false for a message that was acknowledged:
+// the acknowledgement was lost and is to be sent again. Without a body the
+// message is only known to be there.
+func (b *backlog) arrive(partition int, seq, deliveries uint64, body jetstream.Msg, until int64) bool {
+	l := b.lane(partition)
+	i, found := l.find(seq)
+	if !found {
+		if seq <= l.mark && !l.blind {
+			_, given := l.gaveUp[seq]
+			switch {
+			case given:
+				delete(l.gaveUp, seq)
+			case deliveries > 1:
+				return false
+			default:
+				l.mark, l.gaveUp = 0, nil // the consumer starts over
+			}
+		}
+		l.queue = slices.Insert(l.queue, i, waiting{seq: seq})
+		b.size++
+	}
+	w := &l.queue[i]
+	b.count(w, -1)
+	w.deliveries, w.body, w.until, w.naked, w.asked, w.doubts = deliveries, body, until, 0, 0, 0
+	b.count(w, +1)
+	b.offer(l)
+	return true
+}
+
+func (b *backlog) count(w *waiting, n int) {
+	if w.body != nil {
+		b.bodies += n
+	}
+}
+
+// next is the index of the message of a lane that may start, or -1.
+func (b *backlog) next(l *lane) int {
+	if l.busy || len(l.queue) == 0 {
+		return -1
+	}
+	if l.queue[0].body != nil {
+		return 0
+	}
+	if !b.closing || b.last(&l.queue[0]) {
+		return -1 // it is running elsewhere, comes again, or will be given up
+	}
+	// It will come again, but not here. Those behind it that are left would never
+	// come again at all.
+	return slices.IndexFunc(l.queue, func(w waiting) bool { return w.body != nil })
+}
+
+// offer puts a lane in the line of those that may run.
+func (b *backlog) offer(l *lane) {
+	if !l.queued && b.next(l) >= 0 {
+		l.queued = true
+		b.ready = append(b.ready, l)
+	}
+}
+
+// may tells whether start would find something, most likely.
+func (b *backlog) may() bool { return !b.fenced && b.running < b.most && len(b.ready) > 0 }
+
+// start takes the next message to run. One whose time is up is not started, as
+// another instance may have it by now, unless nobody else gets it.
+func (b *backlog) start(now int64) (l *lane, w waiting, ok bool) {
+	for b.may() {
+		l = b.ready[0]
+		b.ready = b.ready[1:]
+		l.queued = false
+		i := b.next(l)
+		if i < 0 {
+			continue
+		}
+		p := &l.queue[i]
+		if p.until <= now && !b.last(p) {
+			p.body = nil
+			b.bodies--
+			b.offer(l)
+			continue
+		}
+		w = *p
+		p.body, p.running = nil, true
+		b.bodies--
+		l.busy = true
+		b.running++
+		return l, w, true
+	}
+	return nil, waiting{}, false
+}
+
+// finish takes note that the handler of a message has returned.
+func (b *backlog) finish(partition int, seq uint64, settled bool) {
+	l := b.lane(partition)
+	b.running--
+	l.busy = false
+	if i, found := l.find(seq); found {
+		l.queue[i].running = false
+		if settled {
+			b.remove(l, i, true)
+		}
+	}
+	b.offer(l)
+}
+
+// settle takes note that a message whose handler has returned was acknowledged
+// or terminated.
+func (b *backlog) settle(partition int, seq uint64) {
+	l := b.lane(partition)
+	if i, found := l.find(seq); found && !l.queue[i].running {
+		b.remove(l, i, true)
+		b.offer(l)
+	}
+}
+
+// remove drops a message that is settled: by its acknowledgement, or given up.
+func (b *backlog) remove(l *lane, i int, acked bool) {
+	w := &l.queue[i]
+	b.count(w, -1)
+	b.size--
+	l.mark = max(l.mark, w.seq)
+	l.blind = l.blind || i > 0 || len(l.gaveUp) > 1000
+	if !acked {
+		if l.gaveUp == nil {
+			l.gaveUp = make(map[uint64]struct{})
+		}
+		l.gaveUp[w.seq] = struct{}{}
+	}
+	if i == 0 {
+		l.queue[0] = waiting{}
+		l.queue = l.queue[1:]
+		return
+	}
+	l.queue = slices.Delete(l.queue, i, i+1)
+}
+
+// marks are the highest acknowledged sequences, for the next pull of the same
+// consumer.
+func (b *backlog) marks() map[int]uint64 {
+	m := make(map[int]uint64, len(b.lanes))
+	for p, l := range b.lanes {
+		if l.mark > 0 && !l.blind && len(l.gaveUp) == 0 {
+			m[p] = l.mark
+		}
+	}
+	return m
+}

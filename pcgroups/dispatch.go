@@ -1,0 +1,253 @@
+package pcgroups
+
+import (
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// unlimited is how many messages are kept for a consumer whose MaxAckPending
+// sets no bound.
+const unlimited = 1000
+
+// dispatcher runs the handlers of a consumer that has more than one message in
+// flight: one for each partition at a time, several partitions at once, as the
+// backlog says. Its workers are started when there is something to run and end
+// when there is not. What else a backlog needs done is in tend.go.
+type dispatcher struct {
+	r     *runner
+	probe chan struct{} // asks tend to look whether other instances have messages
+
+	mu      sync.Mutex
+	log     *backlog
+	runs    map[*delivery]struct{} // whose handler runs
+	workers int
+	limit   int        // how many bodies are kept at most; 0: the server sees to that
+	room    *sync.Cond // a delivery waits for it
+}
+
+func newDispatcher(r *runner, most int) *dispatcher {
+	x := &dispatcher{r: r, probe: make(chan struct{}, 1), runs: make(map[*delivery]struct{})}
+	var marks map[int]uint64
+	if m := r.mem.marks.Load(); m != nil {
+		marks = *m
+	}
+	x.log = newBacklog(max(most, 1), r.config.MaxDeliver, marks)
+	if r.config.MaxAckPending <= 0 {
+		x.limit = unlimited
+	}
+	x.room = sync.NewCond(&x.mu)
+	return x
+}
+
+// deliver takes a message in, or gives it back.
+func (x *dispatcher) deliver(msg jetstream.Msg) {
+	n, seq := replyInfo(msg.Reply())
+	if seq == 0 {
+		return // nothing that could be acknowledged
+	}
+	until := time.Now().Add(x.r.ackWaitOf(n)).UnixNano()
+	x.mu.Lock()
+	body := msg
+	if x.limit > 0 && x.log.bodies >= x.limit && !x.await(n) {
+		body = nil // it comes again
+	}
+	switch intake(x.r.intake.Load()) {
+	case intakeDrop:
+		x.mu.Unlock()
+		return
+	case intakeGiveBack, intakeStale:
+		if !x.r.lastDelivery(n) {
+			x.mu.Unlock()
+			_ = msg.Nak() // if that fails it comes back after its ack deadline
+			return
+		}
+	}
+	fresh := x.log.arrive(leadingPartition(msg.Subject()), seq, n, body, until)
+	x.dispatch()
+	x.mu.Unlock()
+	if !fresh {
+		_ = msg.Ack() // the acknowledgement was lost on its way
+	}
+}
+
+// await waits until there is room for another message. It is false if there will
+// be none, as nothing that is here can run before a message comes again, which it
+// could not while this one waits. One that does not come again is always taken.
+func (x *dispatcher) await(deliveries uint64) bool {
+	for x.log.bodies >= x.limit && intake(x.r.intake.Load()) == intakeRun {
+		if x.log.running == 0 && !x.log.may() {
+			return x.r.lastDelivery(deliveries)
+		}
+		x.room.Wait()
+	}
+	return true
+}
+
+// dispatch starts a worker if there is something for it to do. x.mu is held, as
+// in what follows.
+func (x *dispatcher) dispatch() {
+	for idle := x.workers - x.log.running; x.log.may() && idle < len(x.log.ready) && x.workers < x.log.most; idle++ {
+		x.workers++
+		go x.work()
+	}
+}
+
+// work runs handlers until there is nothing to run.
+func (x *dispatcher) work() {
+	x.mu.Lock()
+	for intake(x.r.intake.Load()) == intakeRun || x.log.closing {
+		l, w, ok := x.log.start(time.Now().UnixNano())
+		if !ok {
+			break
+		}
+		m := &Msg{delivery{Msg: w.body, run: x.r, partition: l.partition, seq: w.seq}}
+		d := &m.delivery
+		x.runs[d] = struct{}{}
+		x.mu.Unlock()
+		x.r.wake()
+		x.run(m, w)
+		x.mu.Lock()
+		delete(x.runs, d)
+		over := x.finish(d)
+		x.mu.Unlock()
+		x.r.wake()
+		x.tell(over)
+		x.mu.Lock()
+	}
+	x.workers--
+	x.room.Broadcast()
+	x.mu.Unlock()
+	x.r.wake()
+}
+
+// run calls the handler. It has the whole ack wait, although the message may have
+// waited for its turn.
+func (x *dispatcher) run(m *Msg, w waiting) {
+	d := &m.delivery
+	d.begun = time.Now()
+	d.wait = x.r.ackWaitOf(w.deliveries)
+	d.deadline.Store(w.until)
+	if time.Duration(w.until-d.begun.UnixNano()) < d.wait*9/10 && d.Msg.InProgress() == nil {
+		x.r.extend(d)
+	}
+	x.r.call(m)
+}
+
+// finish takes note that a handler has returned.
+func (x *dispatcher) finish(d *delivery) (over *evGivenUp) {
+	again := d.again.Load()
+	x.log.finish(d.partition, d.seq, d.settled.Load() && again == 0)
+	if again != 0 {
+		over = x.nak(d, again)
+	}
+	x.dispatch()
+	x.room.Broadcast()
+	return over
+}
+
+// settled takes note that a message was settled after its handler had returned.
+func (x *dispatcher) settled(d *delivery) {
+	x.mu.Lock()
+	var over *evGivenUp
+	if again := d.again.Load(); again != 0 {
+		over = x.nak(d, again)
+	} else {
+		x.log.settle(d.partition, d.seq)
+	}
+	x.dispatch()
+	x.room.Broadcast()
+	x.mu.Unlock()
+	x.tell(over)
+}
+
+func (x *dispatcher) nak(d *delivery, again int64) *evGivenUp {
+	if n, over := x.log.nak(d.partition, d.seq, again); over {
+		return &evGivenUp{d.partition, d.seq, n}
+	}
+	return nil
+}
+
+// tell tells the session of a message given up. x.mu is not held: the session
+// may be waiting for it.
+func (x *dispatcher) tell(over *evGivenUp) {
+	if over != nil {
+		x.r.report(*over)
+	}
+}
+
+// repin is called for the first message with a new pin. Whoever held the pin
+// before may have messages in flight.
+func (x *dispatcher) repin() {
+	x.unpinned()
+	select {
+	case x.probe <- struct{}{}:
+	default:
+	}
+}
+
+// unpinned gives back what was not started, as another instance gets what comes
+// next, and starts nothing more.
+func (x *dispatcher) unpinned() {
+	x.mu.Lock()
+	x.log.fence()
+	back := x.log.giveBack()
+	x.room.Broadcast()
+	x.mu.Unlock()
+	x.nakAll(back)
+}
+
+// shut is told what happens to messages that were not started, now and from
+// here on.
+func (x *dispatcher) shut(in intake) {
+	x.mu.Lock()
+	var back []given
+	if in == intakeDrop {
+		x.log.drop()
+	} else {
+		back = x.log.giveBack()
+		x.log.close()
+		x.dispatch()
+	}
+	x.room.Broadcast()
+	x.mu.Unlock()
+	x.nakAll(back)
+}
+
+// nakAll gives messages back. One whose time is up is another instance's.
+func (x *dispatcher) nakAll(back []given) {
+	now := time.Now().UnixNano()
+	for _, g := range back {
+		if g.until > now {
+			_ = g.msg.Nak() // if that fails it comes back after its ack deadline
+		}
+	}
+}
+
+// remember leaves to the next pull of the same consumer what it must know.
+func (x *dispatcher) remember() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	marks := x.log.marks()
+	x.r.mem.marks.Store(&marks)
+}
+
+// close has nothing more run.
+func (x *dispatcher) close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.log.most = 0
+	x.room.Broadcast()
+}
+
+// running are the deliveries whose handler runs.
+func (x *dispatcher) running() []*delivery {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := make([]*delivery, 0, len(x.runs))
+	for d := range x.runs {
+		out = append(out, d)
+	}
+	return out
+}

@@ -1,0 +1,78 @@
+package pcgroups
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// replyInfo takes from a message's reply subject how often the server has
+// delivered it, and its sequence in the stream. The client's Metadata tells the
+// same, and more, for four allocations a message. Both are 0 if that can not be
+// told.
+//
+//	$JS.ACK.<stream>.<consumer>.<delivered>.<sequence>.…                        (9 tokens)
+//	$JS.ACK.<domain>.<account>.<stream>.<consumer>.<delivered>.<sequence>.…     (11 or more)
+func replyInfo(reply string) (deliveries, seq uint64) {
+	dots, at4, at6 := 0, -1, -1
+	for i := range len(reply) {
+		if reply[i] != '.' {
+			continue
+		}
+		dots++
+		switch dots {
+		case 4:
+			at4 = i + 1
+		case 6:
+			at6 = i + 1
+		}
+	}
+	at := at4
+	if dots > 9 {
+		at = at6
+	} else if dots != 8 {
+		return 0, 0
+	}
+	deliveries, at = number(reply, at)
+	seq, _ = number(reply, at)
+	return deliveries, seq
+}
+
+// number reads the decimal token that begins at a position, and tells where the
+// next one begins.
+func number(s string, at int) (n uint64, next int) {
+	for at < len(s) && s[at] != '.' {
+		d := s[at] - '0'
+		if d > 9 {
+			return 0, len(s)
+		}
+		n = n*10 + uint64(d)
+		at++
+	}
+	return n, at + 1
+}
+
+// deliveries is how often the server has delivered a message; 0 if that can not
+// be told.
+func deliveries(msg jetstream.Msg) uint64 {
+	n, _ := replyInfo(msg.Reply())
+	return n
+}
+
+// lastDelivery tells whether nobody will get this message after us, so that it
+// must not be given back unhandled.
+func (r *runner) lastDelivery(deliveries uint64) bool {
+	return r.config.MaxDeliver > 0 && deliveries >= uint64(r.config.MaxDeliver)
+}
+
+// ackWait is how long the server waits for this delivery.
+func (r *runner) ackWait(msg jetstream.Msg) time.Duration { return r.ackWaitOf(deliveries(msg)) }
+
+// ackWaitOf is how long it waits for the n-th delivery of a message.
+func (r *runner) ackWaitOf(n uint64) time.Duration {
+	steps := r.config.BackOff
+	if len(steps) == 0 {
+		return r.config.AckWait
+	}
+	return steps[min(max(n, 1), uint64(len(steps)))-1]
+}

@@ -1,0 +1,174 @@
+package pcgroups
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+const (
+	probeFirst = time.Millisecond
+	probeMost  = 100 * time.Millisecond
+)
+
+// tend does for a backlog what its workers have no time for. It lifts the fence,
+// extends the deadlines of messages that wait for their turn, and sees to those
+// that hold their partition. It returns when the runner is closed.
+func (x *dispatcher) tend(server lookout) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-x.r.over
+		cancel() // ends a request under way
+	}()
+	wait := effectiveAckWait(x.r.config)
+	period := max(wait/6, 5*time.Millisecond)
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	probe := time.NewTimer(time.Hour)
+	defer probe.Stop()
+	pause, since := probeFirst, time.Now()
+	var told []int
+	for {
+		select {
+		case <-x.r.over:
+			return
+		case <-x.probe:
+			pause, since = probeFirst, time.Now()
+			probe.Reset(0)
+		case <-probe.C:
+			if !x.unfence(ctx, server, time.Since(since) > wait) {
+				probe.Reset(pause)
+				pause = min(2*pause, probeMost)
+			}
+		case <-tick.C:
+			x.extend(ctx, server, wait)
+			x.holds(ctx, server, min(max(wait/4, 50*time.Millisecond), 5*time.Second))
+			told = x.stalled(told)
+		}
+	}
+}
+
+// unfence lifts the fence when no other instance has a message in flight. If that
+// can not be learnt, it is lifted after an ack wait.
+func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (done bool) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	inFlight, delivered, _, err := server.flight(ctx)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case !x.log.fenced:
+		return true
+	case err == nil:
+		done = x.log.unfence(inFlight, delivered)
+	case late && x.r.connected():
+		x.log.fenced, done = false, true
+	}
+	if done {
+		x.dispatch()
+		x.room.Broadcast()
+	}
+	return done
+}
+
+// extend gives messages that wait for their turn more time.
+func (x *dispatcher) extend(ctx context.Context, server lookout, wait time.Duration) {
+	now := time.Now()
+	x.mu.Lock()
+	list := x.log.renewals(now.UnixNano(), now.Add(wait*2/3).UnixNano())
+	x.mu.Unlock()
+	if len(list) == 0 || !x.r.connected() {
+		return
+	}
+	replies := make([]string, len(list))
+	for i, r := range list {
+		replies[i] = r.msg.Reply()
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(wait/3, 10*time.Millisecond))
+	defer cancel()
+	if server.progress(ctx, replies) != nil {
+		return // they keep the time they had
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, r := range list {
+		x.log.renew(r, now.Add(x.r.ackWait(r.msg)).UnixNano())
+	}
+}
+
+// holds sees to messages that hold their partition for longer than the server
+// was to wait for them.
+func (x *dispatcher) holds(ctx context.Context, server lookout, grace time.Duration) {
+	x.mu.Lock()
+	list := x.log.overdue(time.Now().UnixNano(), int64(grace))
+	x.dispatch()
+	x.mu.Unlock()
+	for _, h := range list {
+		if h.given {
+			x.r.report(evGivenUp{h.partition, h.seq, h.deliveries})
+			continue
+		}
+		if x.settledElsewhere(ctx, server, h) {
+			x.mu.Lock()
+			x.log.release(h.partition, h.seq)
+			x.dispatch()
+			x.room.Broadcast()
+			x.mu.Unlock()
+		}
+	}
+}
+
+// settledElsewhere tells whether the server does not wait for a message any
+// more. A handler may acknowledge past the session, by the reply subject; a
+// message may be removed from the stream.
+func (x *dispatcher) settledElsewhere(ctx context.Context, server lookout, h holding) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	inFlight, delivered, floor, err := server.flight(ctx)
+	if err != nil {
+		return false
+	}
+	if floor >= h.seq {
+		return true
+	}
+	if gone, err := server.gone(ctx, h.seq); err == nil && gone {
+		return true
+	}
+	// If fewer are in flight than wait here, then this is the one, most likely. A
+	// message just being settled would look the same, so it is to be seen twice.
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.log.doubt(h.partition, h.seq, x.log.upTo(delivered) > inFlight) > 1
+}
+
+// stalled tells when so much is in flight that the server delivers no more, and
+// all of it waits behind messages that have to come again.
+func (x *dispatcher) stalled(told []int) []int {
+	x.mu.Lock()
+	now := x.log.stalled(x.r.config.MaxAckPending)
+	x.mu.Unlock()
+	if !slices.Equal(now, told) {
+		x.r.report(evStalled{now})
+	}
+	return now
+}
+
+// held is how many messages were delivered that wait for their turn.
+func (x *dispatcher) held() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.log.bodies
+}
+
+// lastDeadline is the latest time until which the server waits for what is yet
+// to run, and with settle for what was not settled.
+func (x *dispatcher) lastDeadline(settle bool) int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	latest := x.log.left()
+	if settle {
+		latest = max(latest, x.log.unsettled())
+	}
+	return latest
+}
