@@ -19,7 +19,12 @@ var version = "dev"
 
 func main() {
 	debug := flag.Bool("debug", false, "run on its own and print how to attach Terraform to it, for use under a debugger")
+	show := flag.Bool("version", false, "print the version and end")
 	flag.Parse()
+	if *show {
+		fmt.Println(version)
+		return
+	}
 
 	p := provider.New(version)
 	err := providerserver.Serve(context.Background(), func() fwprovider.Provider { return p }, providerserver.ServeOpts{

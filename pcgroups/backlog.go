@@ -43,6 +43,7 @@ type lane struct {
 	blind     bool                // mark says nothing: something ran before its turn
 	busy      bool                // its first message runs
 	queued    bool                // it is in ready
+	cleared   bool                // its first message may start in spite of the fence
 }
 
 // waiting is a message that is not settled.
@@ -53,8 +54,16 @@ type waiting struct {
 	until      int64         // the server waits for it that long at least
 	naked      int64         // it was given back, to come again from then on
 	running    bool
+	hand       hand  // whose handler was started
+	away       bool  // it was in hand when the pin was lost: the next delivery is another's
 	asked      int64 // when the server was last asked about it
 	doubts     int
+}
+
+// hand is a delivery whose handler was started.
+type hand interface {
+	// leaving tells that it was settled, or is just being.
+	leaving() bool
 }
 
 func newBacklog(most int, maxDeliver int, marks map[int]uint64) *backlog {
@@ -113,7 +122,8 @@ func (b *backlog) arrive(partition int, seq, deliveries uint64, body jetstream.M
 	}
 	w := &l.queue[i]
 	b.count(w, -1)
-	w.deliveries, w.body, w.until, w.naked, w.asked, w.doubts = deliveries, body, until, 0, 0, 0
+	w.deliveries, w.body, w.until = deliveries, body, until
+	w.naked, w.asked, w.doubts, w.away = 0, 0, 0, false
 	b.count(w, +1)
 	b.offer(l)
 	return true
@@ -150,15 +160,28 @@ func (b *backlog) offer(l *lane) {
 }
 
 // may tells whether start would find something, most likely.
-func (b *backlog) may() bool { return !b.fenced && b.running < b.most && len(b.ready) > 0 }
+func (b *backlog) may() bool { return b.running < b.most && b.turn() >= 0 }
+
+// turn is the index in ready of the lane whose turn it is, or -1.
+func (b *backlog) turn() int {
+	if !b.fenced {
+		return min(len(b.ready), 1) - 1
+	}
+	return slices.IndexFunc(b.ready, func(l *lane) bool { return l.cleared })
+}
 
 // start takes the next message to run. One whose time is up is not started, as
 // another instance may have it by now, unless nobody else gets it.
 func (b *backlog) start(now int64) (l *lane, w waiting, ok bool) {
 	for b.may() {
-		l = b.ready[0]
-		b.ready = b.ready[1:]
-		l.queued = false
+		turn := b.turn()
+		l = b.ready[turn]
+		if turn == 0 {
+			b.ready = b.ready[1:]
+		} else {
+			b.ready = slices.Delete(b.ready, turn, turn+1)
+		}
+		l.queued, l.cleared = false, false
 		i := b.next(l)
 		if i < 0 {
 			continue
@@ -178,6 +201,13 @@ func (b *backlog) start(now int64) (l *lane, w waiting, ok bool) {
 		return l, w, true
 	}
 	return nil, waiting{}, false
+}
+
+// take tells who has a message that was started.
+func (b *backlog) take(l *lane, seq uint64, h hand) {
+	if i, found := l.find(seq); found {
+		l.queue[i].hand = h
+	}
 }
 
 // finish takes note that the handler of a message has returned.

@@ -96,15 +96,62 @@ func (b *backlog) close() {
 // instance has any.
 func (b *backlog) fence() { b.fenced = true }
 
+// unpinned takes note that the next delivery of what was started is another
+// instance's.
+func (b *backlog) unpinned() {
+	for _, l := range b.lanes {
+		for i := range l.queue {
+			if w := &l.queue[i]; w.body == nil {
+				w.away = true
+			}
+		}
+	}
+}
+
 // unfence is told how many messages the consumer has in flight, and up to which
 // sequence it has delivered. All that are in flight were delivered up to there,
 // and so were those of ours that count. If ours are as many they are all.
-func (b *backlog) unfence(inFlight int, delivered uint64) bool {
-	if b.upTo(delivered) < inFlight {
+func (b *backlog) unfence(now int64, inFlight int, delivered uint64) bool {
+	ours := 0
+	for _, l := range b.lanes {
+		for i := range l.queue {
+			w := &l.queue[i]
+			if w.seq > delivered {
+				break
+			}
+			switch {
+			case w.running && w.hand.leaving(): // it may be in flight no more
+			case w.running, w.body != nil && w.until > now:
+				ours++
+			case w.body != nil: // it may be another's by now
+			case !w.away && (w.hand == nil || !w.hand.leaving() || w.naked != 0):
+				ours++
+			}
+		}
+	}
+	if ours < inFlight {
 		return false
 	}
 	b.fenced = false
 	return true
+}
+
+// heads are the messages that only the fence keeps from starting.
+func (b *backlog) heads() []holding {
+	var out []holding
+	for _, l := range b.ready {
+		if i := b.next(l); i == 0 && !l.cleared {
+			out = append(out, holding{partition: l.partition, seq: l.queue[0].seq})
+		}
+	}
+	return out
+}
+
+// clear lets a message start in spite of the fence, as all before it in its
+// partition are known to be settled.
+func (b *backlog) clear(h holding) {
+	l := b.lane(h.partition)
+	l.cleared = len(l.queue) > 0 && l.queue[0].seq == h.seq
 }
 
 // upTo counts the messages up to a sequence.

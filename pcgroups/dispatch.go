@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -17,12 +18,16 @@ const unlimited = 1000
 // when there is not. What else a backlog needs done is in tend.go.
 type dispatcher struct {
 	r     *runner
-	probe chan struct{} // asks tend to look whether other instances have messages
+	probe chan struct{}      // asks tend to look whether other instances have messages
+	cuts  <-chan nats.Status // tells that the connection was lost
 
 	mu      sync.Mutex
 	log     *backlog
 	runs    map[*delivery]struct{} // whose handler runs
 	workers int
+	fences  int        // how often the fence went up
+	blind   bool       // which message is the first of a partition can not be learnt
+	alone   bool       // the pin was lost behind the fence
 	limit   int        // how many bodies are kept at most; 0: the server sees to that
 	room    *sync.Cond // a delivery waits for it
 }
@@ -46,6 +51,13 @@ func (x *dispatcher) deliver(msg jetstream.Msg) {
 	n, seq := replyInfo(msg.Reply())
 	if seq == 0 {
 		return // nothing that could be acknowledged
+	}
+	select {
+	case <-x.cuts:
+		// What was on its way when the connection broke comes again after its ack
+		// deadline, and this one may be a later one.
+		x.fence()
+	default:
 	}
 	until := time.Now().Add(x.r.ackWaitOf(n)).UnixNano()
 	x.mu.Lock()
@@ -104,6 +116,7 @@ func (x *dispatcher) work() {
 		}
 		m := &Msg{delivery{Msg: w.body, run: x.r, partition: l.partition, seq: w.seq}}
 		d := &m.delivery
+		x.log.take(l, w.seq, d)
 		x.runs[d] = struct{}{}
 		x.mu.Unlock()
 		x.r.wake()
@@ -181,20 +194,42 @@ func (x *dispatcher) tell(over *evGivenUp) {
 // before may have messages in flight.
 func (x *dispatcher) repin() {
 	x.unpinned()
+	x.fence()
+}
+
+// fence starts nothing more before the server has been asked whether all that is
+// in flight is here.
+func (x *dispatcher) fence() {
+	x.mu.Lock()
+	x.log.fence()
+	x.fences++
+	x.alone = false
+	x.mu.Unlock()
+	x.look()
+}
+
+func (x *dispatcher) look() {
 	select {
 	case x.probe <- struct{}{}:
-	default:
+	default: // it will
 	}
 }
 
 // unpinned gives back what was not started, as another instance gets what comes
-// next, and starts nothing more.
+// next. That one starts nothing before the messages that are left here, which
+// nobody else gets any more, are settled. If it was not known yet whether a third
+// instance has messages, these wait for as long as that could keep them.
 func (x *dispatcher) unpinned() {
 	x.mu.Lock()
-	x.log.fence()
 	back := x.log.giveBack()
+	x.log.unpinned()
+	x.alone = x.log.fenced && x.log.bodies > 0
+	alone := x.alone
 	x.room.Broadcast()
 	x.mu.Unlock()
+	if alone {
+		x.look()
+	}
 	x.nakAll(back)
 }
 

@@ -21,6 +21,8 @@ type flavour struct {
 	// recreates: a consumer that is gone is created again. Otherwise that would
 	// lose the member's position, so the session ends.
 	recreates bool
+	// removesAcked: the group's stream keeps a message until it is acknowledged.
+	removesAcked bool
 	// deletesConsumer: a member removes its consumer when the group is changed
 	// or deleted, as nothing else will.
 	deletesConsumer bool
@@ -71,6 +73,7 @@ var elasticFlavour = &flavour{
 	groupStream:  ComposeGroupStreamName,
 	consumerName: func(_, member string) string { return member },
 	explicitAck:  true,
+	removesAcked: true,
 	recreates:    true,
 	view: func(value []byte, member string) (view, error) {
 		c, err := decodeElastic(value)

@@ -2,8 +2,11 @@ package pcgroups
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strconv"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -14,9 +17,13 @@ type lookout interface {
 	flight(ctx context.Context) (inFlight int, delivered, floor uint64, err error)
 	// gone tells whether a message is not in the stream any more.
 	gone(ctx context.Context, seq uint64) (bool, error)
+	// first tells whether all messages of a partition before this one are settled.
+	first(ctx context.Context, partition int, seq uint64) (bool, error)
 	// progress extends the ack deadlines of the messages with these reply
 	// subjects, and returns when the server has done so.
 	progress(ctx context.Context, replies []string) error
+	// cuts tells, before any message that comes later, that the connection was lost.
+	cuts() (lost <-chan nats.Status, stop func())
 }
 
 func (b *natsBackend) flight(ctx context.Context) (inFlight int, delivered, floor uint64, err error) {
@@ -28,15 +35,52 @@ func (b *natsBackend) flight(ctx context.Context) (inFlight int, delivered, floo
 }
 
 func (b *natsBackend) gone(ctx context.Context, seq uint64) (bool, error) {
-	s, err := b.js.Stream(ctx, b.consumerStream())
+	m, err := b.message(ctx, messageRequest{Seq: seq})
+	return err == nil && m == 0, err
+}
+
+func (b *natsBackend) first(ctx context.Context, partition int, seq uint64) (bool, error) {
+	if !b.fl.removesAcked {
+		_, _, floor, err := b.flight(ctx)
+		if err == nil && floor == 0 {
+			err = errors.New("nothing was acknowledged in order yet")
+		}
+		return floor+1 >= seq, err
+	}
+	m, err := b.message(ctx, messageRequest{Seq: 1, NextFor: strconv.Itoa(partition) + ".>"})
+	return m >= seq, err
+}
+
+// messageRequest asks a stream for a message (STREAM.MSG.GET, ADR-31).
+type messageRequest struct {
+	Seq     uint64 `json:"seq"`
+	NextFor string `json:"next_by_subj,omitempty"`
+}
+
+// message is the sequence of a message in the consumer's stream, 0 if there is
+// none. It asks the leader, which the client's GetMsg does not: a server that is
+// behind could miss one that is there.
+func (b *natsBackend) message(ctx context.Context, r messageRequest) (seq uint64, err error) {
+	reply, err := b.js.Conn().RequestWithContext(ctx, apiPrefix(b.js)+"STREAM.MSG.GET."+b.consumerStream(), marshal(r))
 	if err != nil {
-		return false, err
+		return 0, err
 	}
-	_, err = s.GetMsg(ctx, seq)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return true, nil
+	var answer struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message struct {
+			Sequence uint64 `json:"seq"`
+		} `json:"message"`
 	}
-	return false, err
+	if err := json.Unmarshal(reply.Data, &answer); err != nil {
+		return 0, err
+	}
+	switch {
+	case answer.Error != nil && answer.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+		return 0, nil
+	case answer.Error != nil:
+		return 0, answer.Error
+	}
+	return answer.Message.Sequence, nil
 }
 
 func (b *natsBackend) progress(ctx context.Context, replies []string) error {
@@ -53,3 +97,8 @@ func (b *natsBackend) progress(ctx context.Context, replies []string) error {
 
 // inProgress is the acknowledgement that asks for more time.
 var inProgress = []byte("+WPI")
+
+func (b *natsBackend) cuts() (<-chan nats.Status, func()) {
+	ch := b.js.Conn().StatusChanged(nats.RECONNECTING)
+	return ch, func() { b.js.Conn().RemoveStatusListener(ch) }
+}

@@ -72,6 +72,7 @@ type delivery struct {
 	begun    time.Time     // when the handler was called
 	wait     time.Duration // how long the server waits for it; 0: for ever
 	deadline atomic.Int64  // when the server takes the message back, in Unix nanoseconds
+	settling atomic.Bool   // being, or
 	settled  atomic.Bool   // acknowledged, terminated or given back
 	again    atomic.Int64  // when it comes again if it was given back, in Unix nanoseconds
 	returned atomic.Bool   // the handler did
@@ -82,26 +83,28 @@ type delivery struct {
 
 // Ack acknowledges the message: it is done and the next one of its partition can
 // follow.
-func (d *delivery) Ack() error { return d.settle(d.Msg.Ack(), true) }
+func (d *delivery) Ack() error { return d.settle(d.Msg.Ack, true) }
 
 // DoubleAck acknowledges the message and waits until the server has confirmed
 // it, or ctx ends.
-func (d *delivery) DoubleAck(ctx context.Context) error { return d.settle(d.Msg.DoubleAck(ctx), true) }
+func (d *delivery) DoubleAck(ctx context.Context) error {
+	return d.settle(func() error { return d.Msg.DoubleAck(ctx) }, true)
+}
 
 // Nak asks the server to deliver the message again.
-func (d *delivery) Nak() error { return d.giveBack(d.Msg.Nak(), 0) }
+func (d *delivery) Nak() error { return d.giveBack(d.Msg.Nak, 0) }
 
 // NakWithDelay asks the server to deliver the message again after a while.
 func (d *delivery) NakWithDelay(delay time.Duration) error {
-	return d.giveBack(d.Msg.NakWithDelay(delay), delay)
+	return d.giveBack(func() error { return d.Msg.NakWithDelay(delay) }, delay)
 }
 
 // Term tells the server never to deliver the message again.
-func (d *delivery) Term() error { return d.settle(d.Msg.Term(), false) }
+func (d *delivery) Term() error { return d.settle(d.Msg.Term, false) }
 
 // TermWithReason is Term with a reason for the server's advisory.
 func (d *delivery) TermWithReason(reason string) error {
-	return d.settle(d.Msg.TermWithReason(reason), false)
+	return d.settle(func() error { return d.Msg.TermWithReason(reason) }, false)
 }
 
 // InProgress tells the server that the message is being worked on, which gives
@@ -114,19 +117,30 @@ func (d *delivery) InProgress() error {
 	return err
 }
 
-func (d *delivery) giveBack(err error, delay time.Duration) error {
-	if err == nil {
-		d.again.Store(time.Now().Add(delay).UnixNano())
-	}
-	return d.settle(err, false)
+func (d *delivery) giveBack(nak func() error, delay time.Duration) error {
+	return d.settle(func() error {
+		err := nak()
+		if err == nil {
+			d.again.Store(time.Now().Add(delay).UnixNano())
+		}
+		return err
+	}, false)
 }
 
-func (d *delivery) settle(err error, acked bool) error {
-	if err == nil && d.run != nil {
+func (d *delivery) settle(ask func() error, acked bool) error {
+	d.settling.Store(true)
+	err := ask()
+	switch {
+	case err == nil && d.run != nil:
 		d.run.settle(d, acked)
+	case err != nil && !d.settled.Load():
+		d.settling.Store(false)
 	}
 	return err
 }
+
+// leaving tells whether the server may not wait for the message any more.
+func (d *delivery) leaving() bool { return d.settling.Load() }
 
 // HandlerFunc adapts a handler that returns an error. An error ends the session
 // with [ErrHandler] and leaves the message unacknowledged, so that it comes back

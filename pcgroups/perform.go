@@ -124,17 +124,25 @@ func (l *loop) startPull() {
 	tell := func(ev event) { l.tell(pullSays{pull, ev}) }
 	r := newRunner(l.handle, l.at.config, l.memory, l.concurrency)
 	r.keepAlive, r.report, r.connected = l.keepAlive, tell, l.backend.connected
+	stopTending := func() {}
+	if r.par != nil {
+		r.par.cuts, stopTending = l.backend.cuts()
+	}
 	l.runner = r
 	l.session.runner.Store(r)
 	p, err := l.backend.pull(l.at, r, tell)
 	l.puller = p
 	if err != nil {
+		stopTending()
 		l.tasks.Go(func() { tell(evPullEnded{err}) })
 		return
 	}
 	l.tasks.Go(func() { r.keep(l.backend.renew) })
 	if r.par != nil {
-		l.tasks.Go(func() { r.par.tend(l.backend) })
+		l.tasks.Go(func() {
+			defer stopTending()
+			r.par.tend(l.backend)
+		})
 	}
 	// The client may stop by itself, which nothing else tells.
 	l.tasks.Go(func() {

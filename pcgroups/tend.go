@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	probeFirst = time.Millisecond
-	probeMost  = 100 * time.Millisecond
+	probeFirst    = time.Millisecond
+	probePatience = 4 * time.Millisecond
+	probeMost     = 100 * time.Millisecond
 )
 
 // tend does for a backlog what its workers have no time for. It lifts the fence,
@@ -37,10 +38,15 @@ func (x *dispatcher) tend(server lookout) {
 			pause, since = probeFirst, time.Now()
 			probe.Reset(0)
 		case <-probe.C:
-			if !x.unfence(ctx, server, time.Since(since) > wait) {
-				probe.Reset(pause)
-				pause = min(2*pause, probeMost)
+			if x.unfence(ctx, server, time.Since(since) > wait) {
+				break
 			}
+			// Soon it is not just what was under way.
+			if pause > probePatience && x.clear(ctx, server) {
+				pause = probePatience
+			}
+			probe.Reset(pause)
+			pause = min(2*pause, probeMost)
 		case <-tick.C:
 			x.extend(ctx, server, wait)
 			x.holds(ctx, server, min(max(wait/4, 50*time.Millisecond), 5*time.Second))
@@ -54,15 +60,21 @@ func (x *dispatcher) tend(server lookout) {
 func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (done bool) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
+	x.mu.Lock()
+	fences := x.fences
+	x.mu.Unlock()
 	inFlight, delivered, _, err := server.flight(ctx)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
 	case !x.log.fenced:
 		return true
+	case x.fences != fences:
+		return false // what was learnt is from before
 	case err == nil:
-		done = x.log.unfence(inFlight, delivered)
-	case late && x.r.connected():
+		done = x.log.unfence(time.Now().UnixNano(), inFlight, delivered)
+	}
+	if !done && late && x.r.connected() && (err != nil || x.alone && x.blind) {
 		x.log.fenced, done = false, true
 	}
 	if done {
@@ -70,6 +82,31 @@ func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (do
 		x.room.Broadcast()
 	}
 	return done
+}
+
+// clear lets messages start in spite of the fence that are the first of their
+// partition. Only the partitions of which another instance has an earlier message
+// wait for it then; and of two instances that wait for each other, as the pin has
+// moved on and they keep messages at their last delivery, one goes on.
+func (x *dispatcher) clear(ctx context.Context, server lookout) (any bool) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, h := range x.log.heads() {
+		x.mu.Unlock()
+		first, err := server.first(ctx, h.partition, h.seq)
+		x.mu.Lock()
+		switch {
+		case err != nil:
+			x.blind = true
+		case first:
+			x.log.clear(h)
+			any = true
+		}
+	}
+	x.dispatch()
+	return any
 }
 
 // extend gives messages that wait for their turn more time.

@@ -21,6 +21,7 @@ type client struct {
 
 	claims    claims
 	coalescer coalescer
+	reads     sharedReads
 
 	mu     sync.Mutex
 	last   *attempt // the connection that is up, or being made, or failed
@@ -43,12 +44,22 @@ var errProviderClosed = errors.New("the provider was closed")
 // connectError says that no connection could be made.
 type connectError struct {
 	servers string // without user information
+	from    origins
 	reason  string // the client's words, without secrets
 	err     error
 }
 
 func (e *connectError) Error() string { return "connect to " + e.servers + ": " + e.reason }
 func (e *connectError) Unwrap() error { return e.err }
+
+// settingError says that the settings can not be used, whatever the server.
+type settingError struct {
+	reason string // without secrets
+	err    error
+}
+
+func (e *settingError) Error() string { return e.reason }
+func (e *settingError) Unwrap() error { return e.err }
 
 // unknownSettingsError says that it is not known yet where to connect to.
 type unknownSettingsError struct{ arguments []string }
@@ -108,6 +119,16 @@ func (a *attempt) spent() bool {
 	default:
 		return false
 	}
+}
+
+// unreachable tells whether the last try to connect failed.
+func (c *client) unreachable() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil || !c.last.spent() {
+		return false
+	}
+	return c.last.err != nil
 }
 
 // close closes the connection, and the one that is being made when it is there.

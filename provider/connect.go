@@ -2,14 +2,11 @@ package provider
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nkeys"
 )
 
 // retryPause is the time between two tries to connect; see max_retries.
@@ -18,11 +15,11 @@ const retryPause = time.Second
 // connect makes the connection. It gives up when stop is closed.
 func (s settings) connect(stop <-chan struct{}) (*nats.Conn, jetstream.JetStream, error) {
 	failed := func(err error) error {
-		return &connectError{servers: s.shownServers(), reason: s.redact(err.Error()), err: err}
+		return &connectError{servers: s.shownServers(), from: s.from, reason: s.redact(err.Error()), err: err}
 	}
 	opts, err := s.options()
 	if err != nil {
-		return nil, nil, failed(err)
+		return nil, nil, &settingError{reason: s.redact(err.Error()), err: err}
 	}
 	for retry := 0; ; retry++ {
 		nc, err := nats.Connect(strings.Join(s.servers, ","), opts...)
@@ -73,11 +70,11 @@ func (s settings) options() ([]nats.Option, error) {
 	if s.inboxPrefix != "" {
 		opts = append(opts, nats.CustomInboxPrefix(strings.TrimSuffix(s.inboxPrefix, ".")))
 	}
-	secure, err := s.tls.options()
+	secure, err := s.tls.options(s.from)
 	if err != nil {
 		return nil, err
 	}
-	login, err := s.credentials.option()
+	login, err := s.credentials.option(s.from.credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -86,36 +83,4 @@ func (s settings) options() ([]nats.Option, error) {
 		opts = append(opts, login)
 	}
 	return opts, nil
-}
-
-func (c credentials) option() (nats.Option, error) {
-	switch {
-	case c.file != "":
-		return nats.UserCredentials(expandHome(c.file, os.Getenv)), nil
-	case c.text != "":
-		return nats.UserCredentialBytes([]byte(c.text)), nil
-	case c.seedFile != "":
-		return nats.NkeyOptionFromSeed(expandHome(c.seedFile, os.Getenv))
-	case c.jwt != "":
-		return nats.UserJWTAndSeed(c.jwt, c.seed), nil
-	case c.seed != "":
-		return nkeyOption(c.seed)
-	case c.user != "":
-		return nats.UserInfo(c.user, c.password), nil
-	case c.token != "":
-		return nats.Token(c.token), nil
-	}
-	return nil, nil
-}
-
-func nkeyOption(seed string) (nats.Option, error) {
-	pair, err := nkeys.FromSeed([]byte(strings.TrimSpace(seed)))
-	if err != nil {
-		return nil, fmt.Errorf("nkey_seed: %w", err)
-	}
-	public, err := pair.PublicKey()
-	if err != nil {
-		return nil, fmt.Errorf("nkey_seed: %w", err)
-	}
-	return nats.Nkey(public, pair.Sign), nil
 }

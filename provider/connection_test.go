@@ -52,7 +52,7 @@ func TestAccProvider_serverDown(t *testing.T) {
 			{Config: config},
 			{
 				PreConfig: w.Shutdown, Config: config, PlanOnly: true,
-				ExpectError: says(`Tried ` + w.URL() + `: no servers available for connection.`),
+				ExpectError: says(`Tried ` + w.URL() + ` (servers in the provider block): no servers available for connection.`),
 			},
 			{PreConfig: w.Restart, Config: config, PlanOnly: true},
 		},

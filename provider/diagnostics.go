@@ -24,6 +24,7 @@ func explain(group groupRef, verb string, err error, complaint string) diag.Diag
 
 	var unknown *unknownSettingsError
 	var connect *connectError
+	var setting *settingError
 	var overtime *overtimeError
 	var stale *staleError
 	var spoilt *spoiltError
@@ -36,6 +37,8 @@ func explain(group groupRef, verb string, err error, complaint string) diag.Diag
 			fmt.Sprintf("%s: %v. To go on, apply what those values come from first, with -target, or plan with -refresh=false.", about, unknown))
 	case errors.As(err, &connect):
 		return explainConnect(connect)
+	case errors.As(err, &setting):
+		return diag.NewErrorDiagnostic("Connection settings can not be used", strings.TrimPrefix(strings.TrimSuffix(setting.reason, "."), "nats: ")+".")
 	case errors.As(err, &overtime):
 		return diag.NewErrorDiagnostic("Timed out", fmt.Sprintf("%s: %v.%s%s", about, overtime, libraryReason(err), said(complaint)))
 	case errors.Is(err, context.Canceled):
@@ -55,6 +58,9 @@ func explain(group groupRef, verb string, err error, complaint string) diag.Diag
 				"import {\n  to = pcgroups_%s_group.NAME # this resource's address\n  id = %q\n}", group, group.kind, formatImportID(group.stream, group.name)))
 	case errors.Is(err, pcgroups.ErrNotGroupStream):
 		return diag.NewAttributeErrorDiagnostic(group.attributePath("group"), "The work-queue stream's name is taken", fmt.Sprintf("%s: %s.", about, cause))
+	case errors.Is(err, pcgroups.ErrGroupNotFound):
+		return diag.NewErrorDiagnostic("Consumer group not found", fmt.Sprintf(
+			"%s: consumer group not found. Check its stream and its name; the data source pcgroups_groups lists those that there are. If Terraform creates it too, refer to that resource here so that it comes first.", about))
 	case errors.Is(err, pcgroups.ErrStreamNotFound):
 		return diag.NewAttributeErrorDiagnostic(path.Root("stream"), "Stream not found", fmt.Sprintf(
 			"%s: there is no stream %q in this account. Create it first, or check its name. If Terraform creates it too, refer to that resource here so that it comes first.", about, group.stream))
@@ -73,17 +79,24 @@ func explain(group groupRef, verb string, err error, complaint string) diag.Diag
 }
 
 func explainConnect(e *connectError) diag.Diagnostic {
-	detail := fmt.Sprintf("Tried %s: %s.\n\n", e.servers, strings.TrimPrefix(e.reason, "nats: "))
+	detail := fmt.Sprintf("Tried %s (%s): %s.\n\n", e.servers, e.from.servers, strings.TrimPrefix(e.reason, "nats: "))
 	switch {
 	case errors.Is(e.err, nats.ErrAuthorization), errors.Is(e.err, nats.ErrAuthExpired), errors.Is(e.err, nats.ErrAuthRevoked),
 		errors.Is(e.err, nats.ErrAccountAuthExpired), errors.Is(e.err, nats.ErrPermissionViolation):
-		return diag.NewErrorDiagnostic("NATS refused the credentials", detail+
-			"Check credentials_file, credentials, nkey_seed_file, nkey_seed, user with password, or token in the provider block; without any of these, "+
-			"the environment variables NATS_CREDS, NATS_NKEY, NATS_USER with NATS_PASSWORD, and NATS_TOKEN, and then the context.")
+		if from := e.from.credentials; from != "" {
+			return diag.NewErrorDiagnostic("NATS refused the credentials", detail+"The credentials are "+from+". Check them there, or give others in the provider block, which win.")
+		}
+		return diag.NewErrorDiagnostic("NATS refused the credentials", detail+"There were none, except what the URL holds. "+
+			"Set credentials_file, credentials, nkey_seed_file, nkey_seed, user with password, or token in the provider block; or "+
+			"one of the environment variables NATS_CREDS, NATS_NKEY, NATS_USER with NATS_PASSWORD, and NATS_TOKEN; or context.")
 	case errors.Is(e.err, nats.ErrNoServers), errors.Is(e.err, nats.ErrTimeout):
 		return diag.NewErrorDiagnostic("Cannot reach NATS", detail+
-			"Check that a server runs there, that the name or address and the port are right (servers in the provider block, else NATS_URL), "+
-			"and that no firewall is in between.")
+			"Check that a server runs there, that the name or address and the port are right, and that no firewall is in between.")
+	}
+	for _, used := range []setting{{"credentials", e.from.credentials}, {"authorities", e.from.ca}, {"client certificate", e.from.cert}} {
+		if used.value != "" {
+			detail += fmt.Sprintf("The %s: %s. ", used.name, used.value)
+		}
 	}
 	return diag.NewErrorDiagnostic("Cannot connect to NATS", detail+"Check servers, tls and the credentials in the provider block.")
 }

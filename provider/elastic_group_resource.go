@@ -36,6 +36,7 @@ func (r *elasticGroupResource) ValidateConfig(ctx context.Context, req resource.
 		return
 	}
 	checkElastic(&config, &resp.Diagnostics)
+	checkTimeouts(config.Timeouts.Object, &resp.Diagnostics)
 }
 
 // ModifyPlan plans the computed attributes exactly and guards what would be lost.
@@ -63,6 +64,7 @@ func (r *elasticGroupResource) ModifyPlan(ctx context.Context, req resource.Modi
 		r.guardPlan(ctx, plan.ref(), []string{forcedReplacement}, plan.ForceDestroy, plan.Timeouts.Read, resp.Private, &resp.Diagnostics)
 		return
 	case req.State.Raw.IsNull():
+		r.checkStream(ctx, &plan, &resp.Diagnostics)
 		return // a create, or the second half of a replacement whose consent must be kept
 	}
 	if replacing := plan.replacing(&state); len(replacing) != 0 {
@@ -133,6 +135,7 @@ func (r *elasticGroupResource) Read(ctx context.Context, req resource.ReadReques
 		c, err := pcgroups.GetElasticConsumerGroupConfig(ctx, js, state.Stream.ValueString(), state.Name.ValueString())
 		if errors.Is(err, pcgroups.ErrGroupNotFound) {
 			found = false
+			warnOfOrphan(ctx, js, state.ref(), &resp.Diagnostics)
 			return nil
 		}
 		if err != nil {

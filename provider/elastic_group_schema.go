@@ -60,7 +60,7 @@ func (r *elasticGroupResource) Schema(ctx context.Context, _ resource.SchemaRequ
 			"force_destroy":   forceDestroyAttribute("drop messages that are not processed or stop members that are connected"),
 			"timeouts":        timeoutsAttribute(ctx),
 			"work_queue_stream": schema.StringAttribute{
-				MarkdownDescription: "Name of the group's work-queue stream, `<stream>-<name>`. It is null while that stream is missing or not as the group needs it, because someone changed its source, transforms or limits; the next apply repairs that.",
+				MarkdownDescription: "Name of the group's work-queue stream, `<stream>-<name>`. It is null while that stream is missing or not as the group needs it, because someone changed its source, transforms, limits or discard policy; the next apply repairs that.",
 				Computed:            true,
 			},
 			"assignments": assignmentsAttribute("Null while the membership is not managed here."),
@@ -71,7 +71,7 @@ func (r *elasticGroupResource) Schema(ctx context.Context, _ resource.SchemaRequ
 func partitioningFiltersAttribute() schema.Attribute {
 	none := types.ListValueMust(types.Int64Type, []attr.Value{})
 	return schema.ListNestedAttribute{
-		MarkdownDescription: "What the group consumes and how it is keyed. Filters must not overlap. Default: `[]`, all messages, keyed by their whole subject (needs nats-server 2.12)." + replaces,
+		MarkdownDescription: "What the group consumes and how it is keyed. Filters must not overlap. A plan of a new group warns of a filter that no subject of the stream can match. Default: `[]`, all messages, keyed by their whole subject (needs nats-server 2.12)." + replaces,
 		Optional:            true,
 		Computed:            true,
 		Default:             listdefault.StaticValue(types.ListValueMust(filterType, []attr.Value{})),

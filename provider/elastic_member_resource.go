@@ -67,7 +67,7 @@ func (r *elasticMemberResource) Schema(ctx context.Context, _ resource.SchemaReq
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "One member of an elastic consumer group, added beside whatever members the group has. It leaves the others alone, so that several configurations, and applications, can each add their own. " +
 			"Destroying it drops just this member.\n\n" + conflictNote +
-			"Every change of members makes the group rebalance. Members that are added or dropped within 250 ms by one run of Terraform are written together: ten at once are one rebalance.",
+			"Every change of members makes the group rebalance. Members that are added or dropped within 250 ms by one run of Terraform are written together: ten at once are one rebalance. Members of one group that are read within a second share one read.",
 		Attributes: map[string]schema.Attribute{
 			"stream":   fixed("Name of the stream the group is on."),
 			"group":    fixed("Name of the elastic group. It must not use `member_mappings`, and must have fewer members than partitions."),
@@ -100,6 +100,7 @@ func (r *elasticMemberResource) ValidateConfig(ctx context.Context, req resource
 	var config elasticMemberModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if !resp.Diagnostics.HasError() {
+		checkTimeouts(config.Timeouts.Object, &resp.Diagnostics)
 		checkNames(config.Stream, config.Group, "group", &pcgroups.ElasticConsumerGroupConfig{MaxMembers: 1}, &resp.Diagnostics).member(config.Member)
 	}
 }
@@ -130,18 +131,12 @@ func (r *elasticMemberResource) ModifyPlan(ctx context.Context, req resource.Mod
 // ImportState takes the names from the id or the identity.
 func (r *elasticMemberResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	var id memberIdentity
-	if req.ID != "" {
+	if !imported(ctx, req, &id, &resp.Diagnostics, func() error {
 		stream, group, member, err := parseMemberID(req.ID)
-		if err != nil {
-			resp.Diagnostics.AddError("Invalid import id", "The import id "+err.Error()+".")
-			return
-		}
 		id = memberIdentity{types.StringValue(stream), types.StringValue(group), types.StringValue(member)}
-	} else {
-		resp.Diagnostics.Append(req.Identity.Get(ctx, &id)...)
-		if resp.Diagnostics.HasError() {
-			return
-		}
+		return err
+	}) {
+		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("stream"), id.Stream)...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("group"), id.Group)...)
@@ -175,7 +170,7 @@ func (r *elasticMemberResource) Read(ctx context.Context, req resource.ReadReque
 	}
 	there := false
 	r.client.perform(ctx, state.ref(), "read", state.Timeouts.Read, &resp.Diagnostics, func(ctx context.Context, js jetstream.JetStream) error {
-		c, err := pcgroups.GetElasticConsumerGroupConfig(ctx, js, state.Stream.ValueString(), state.Group.ValueString())
+		c, err := r.client.reads.get(ctx, js, state.ref())
 		if errors.Is(err, pcgroups.ErrGroupNotFound) {
 			return nil
 		}

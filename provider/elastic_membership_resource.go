@@ -46,6 +46,7 @@ func (r *elasticMembershipResource) ValidateConfig(ctx context.Context, req reso
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	checkTimeouts(config.Timeouts.Object, &resp.Diagnostics)
 	if config.Members.IsNull() && config.MemberMappings.IsNull() {
 		resp.Diagnostics.AddError("No members given", "Set members, [] for none, or member_mappings. To leave the members alone, remove the resource.")
 		return
@@ -148,18 +149,12 @@ func (r *elasticMembershipResource) warnOfClearing(ctx context.Context, state *e
 // fills in the members.
 func (r *elasticMembershipResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	var id membershipIdentity
-	if req.ID != "" {
+	if !imported(ctx, req, &id, &resp.Diagnostics, func() error {
 		stream, group, err := parseImportID(req.ID)
-		if err != nil {
-			resp.Diagnostics.AddError("Invalid import id", "The import id "+err.Error()+".")
-			return
-		}
 		id = membershipIdentity{types.StringValue(stream), types.StringValue(group)}
-	} else {
-		resp.Diagnostics.Append(req.Identity.Get(ctx, &id)...)
-		if resp.Diagnostics.HasError() {
-			return
-		}
+		return err
+	}) {
+		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("stream"), id.Stream)...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("group"), id.Group)...)

@@ -156,7 +156,7 @@ func TestParseMemberID(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ id, stream, group, member string }{
 		{"ORDERS/cg/m", "ORDERS", "cg", "m"},
-		{"ORDERS/c/g/m", "ORDERS", "c/g", "m"},
+		{"ORDERS/c/g/m", "", "", ""}, {"ORDERS/cg/a.b", "", "", ""}, {"OR.DERS/cg/m", "", "", ""}, {"a//b", "", "", ""},
 		{"ORDERS/cg", "", "", ""}, {"ORDERS/cg/", "", "", ""}, {"//m", "", "", ""}, {"", "", "", ""},
 	} {
 		stream, group, member, err := parseMemberID(tc.id)

@@ -108,8 +108,8 @@ func (d *staticGroupDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 // groupDataAttributes are those that both kinds of group have.
 func groupDataAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"stream":          schema.StringAttribute{MarkdownDescription: "Name of the stream the group is on.", Required: true},
-		"name":            schema.StringAttribute{MarkdownDescription: "Name of the group.", Required: true},
+		"stream":          schema.StringAttribute{MarkdownDescription: "Name of the stream the group is on.", Required: true, Validators: streamName},
+		"name":            schema.StringAttribute{MarkdownDescription: "Name of the group.", Required: true, Validators: groupName},
 		"max_members":     schema.Int64Attribute{MarkdownDescription: "Number of partitions.", Computed: true},
 		"member_mappings": schema.MapAttribute{MarkdownDescription: "Partitions of every member, by member name, as assigned explicitly; null if the group has members instead.", ElementType: partitionSetType, Computed: true},
 		"assignments":     schema.MapAttribute{MarkdownDescription: "Partitions of every member, by member name, however they were assigned. Not listed (null) with more than 65536 partitions.", ElementType: partitionListType, Computed: true},

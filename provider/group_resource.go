@@ -61,18 +61,12 @@ func (r *groupResource) Configure(_ context.Context, req resource.ConfigureReque
 // follows finds the rest null and fills all of it in.
 func (r *groupResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	var id groupIdentity
-	if req.ID != "" {
+	if !imported(ctx, req, &id, &resp.Diagnostics, func() error {
 		stream, name, err := parseImportID(req.ID)
-		if err != nil {
-			resp.Diagnostics.AddError("Invalid import id", "The import id "+err.Error()+".")
-			return
-		}
 		id = groupRef{kind: r.kind, stream: stream, name: name}.identity()
-	} else {
-		resp.Diagnostics.Append(req.Identity.Get(ctx, &id)...)
-		if resp.Diagnostics.HasError() {
-			return
-		}
+		return err
+	}) {
+		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("stream"), id.Stream)...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), id.Name)...)

@@ -20,7 +20,7 @@ const replaces = " Changing it replaces the group."
 
 func streamAttribute(detail string) schema.Attribute {
 	return schema.StringAttribute{
-		MarkdownDescription: "Name of the stream whose messages the group consumes. " + detail + replaces,
+		MarkdownDescription: "Name of the stream whose messages the group consumes. " + detail + " A plan of a new group warns if there is no such stream yet." + replaces,
 		Required:            true,
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 	}

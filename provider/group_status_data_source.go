@@ -74,8 +74,8 @@ func (d *groupStatusDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 		MarkdownDescription: "How a consumer group is doing at this moment: how far behind it is, which members are there, and which instance of each is active. " +
 			"All of it changes all the time, so do not let anything depend on it that should be stable; `check` blocks are a good place. That the group does not exist is an error.",
 		Attributes: map[string]schema.Attribute{
-			"stream": schema.StringAttribute{MarkdownDescription: "Name of the stream the group is on.", Required: true},
-			"group":  schema.StringAttribute{MarkdownDescription: "Name of the group.", Required: true},
+			"stream": schema.StringAttribute{MarkdownDescription: "Name of the stream the group is on.", Required: true, Validators: streamName},
+			"group":  schema.StringAttribute{MarkdownDescription: "Name of the group.", Required: true, Validators: groupName},
 			"kind": schema.StringAttribute{
 				MarkdownDescription: "`elastic` or `static`.", Required: true,
 				Validators: []validator.String{stringvalidator.OneOf("elastic", "static")},

@@ -46,7 +46,7 @@ func (d *groupsDataSource) Schema(_ context.Context, _ datasource.SchemaRequest,
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The consumer groups that there are, whoever made them. None is no error.",
 		Attributes: map[string]schema.Attribute{
-			"stream": schema.StringAttribute{MarkdownDescription: "Only groups on this stream. Default: on all streams.", Optional: true},
+			"stream": schema.StringAttribute{MarkdownDescription: "Only groups on this stream. Default: on all streams.", Optional: true, Validators: streamName},
 			"kind": schema.StringAttribute{
 				MarkdownDescription: "Only groups of this kind, `elastic` or `static`. Default: both.",
 				Optional:            true,

@@ -40,7 +40,7 @@ func (r *groupResource) ListResourceConfigSchema(_ context.Context, _ list.ListR
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Lists the " + r.kind + " consumer groups that there are, whoever made them, to import them or to write their configuration.",
 		Attributes: map[string]schema.Attribute{
-			"stream": schema.StringAttribute{MarkdownDescription: "Only groups on this stream. Default: on all streams.", Optional: true},
+			"stream": schema.StringAttribute{MarkdownDescription: "Only groups on this stream. Default: on all streams.", Optional: true, Validators: streamName},
 		},
 	}
 }

@@ -14,6 +14,8 @@ import (
 // natsContext is a context of the nats CLI: a JSON file in its configuration
 // folder. Only what a connection needs is read.
 type natsContext struct {
+	name string // as it was asked for; "" if none was
+
 	URL         string `json:"url"`
 	Token       string `json:"token"`
 	User        string `json:"user"`
@@ -41,7 +43,7 @@ type natsContext struct {
 
 // readContext reads the context of that name, or in that file.
 func readContext(name string, getenv func(string) string) (natsContext, error) {
-	var c natsContext
+	c := natsContext{name: name}
 	file := name
 	if !strings.HasSuffix(name, ".json") {
 		if strings.ContainsAny(name, `/\`) || strings.Contains(name, "..") {

@@ -54,6 +54,10 @@ func (c *client) perform(ctx context.Context, group groupRef, verb string, confi
 	defer end()
 	js, err := c.jetStream(ctx)
 	if err == nil {
+		if verb != "read" {
+			c.reads.forget(group)
+			defer c.reads.forget(group)
+		}
 		err = do(ctx, js)
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/providervalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	fwprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
@@ -15,11 +16,14 @@ import (
 
 // Schema describes the provider block.
 func (p *Provider) Schema(_ context.Context, _ fwprovider.SchemaRequest, resp *fwprovider.SchemaResponse) {
-	text := func(text string) schema.StringAttribute {
-		return schema.StringAttribute{MarkdownDescription: text, Optional: true}
+	// An empty text is not the same as none: what is looked up and not found must
+	// not end with the credentials, or the servers, of somebody else.
+	some := stringvalidator.LengthAtLeast(1)
+	text := func(text string, also ...validator.String) schema.StringAttribute {
+		return schema.StringAttribute{MarkdownDescription: text, Optional: true, Validators: append(also, some)}
 	}
 	secret := func(text string) schema.StringAttribute {
-		return schema.StringAttribute{MarkdownDescription: text, Optional: true, Sensitive: true}
+		return schema.StringAttribute{MarkdownDescription: text, Optional: true, Sensitive: true, Validators: []validator.String{some}}
 	}
 	span := func(text string) schema.StringAttribute {
 		return schema.StringAttribute{MarkdownDescription: text, Optional: true, Validators: []validator.String{duration{}}}
@@ -27,7 +31,7 @@ func (p *Provider) Schema(_ context.Context, _ fwprovider.SchemaRequest, resp *f
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Manages partitioned consumer groups on NATS JetStream. " +
 			"Every setting is taken from this block, else from the environment variable named below, else from the nats CLI's `context`. " +
-			"Give at most one kind of credentials: `credentials_file`, `credentials`, `nkey_seed_file`, `nkey_seed`, `user` with `password`, or `token`; " +
+			"An argument that is not to be set is left out, or null. Give at most one kind of credentials: `credentials_file`, `credentials`, `nkey_seed_file`, `nkey_seed`, `user` with `password`, or `token`; " +
 			"if this block has one, the environment and the context are not asked for credentials. Every argument may be known only after apply, or be ephemeral. " +
 			"One connection is opened when it is first needed, and shared.",
 		Attributes: map[string]schema.Attribute{
@@ -36,7 +40,7 @@ func (p *Provider) Schema(_ context.Context, _ fwprovider.SchemaRequest, resp *f
 					"Default: the environment variable `NATS_URL` (separated by commas), else the context's, else `nats://127.0.0.1:4222`.",
 				ElementType: types.StringType,
 				Optional:    true,
-				Validators:  []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueStringsAre(serverURL{})},
+				Validators:  []validator.List{listvalidator.SizeAtLeast(1), listvalidator.NoNullValues(), listvalidator.ValueStringsAre(serverURL{})},
 			},
 			"context":          text("Name of a context of the nats CLI, or path of its file (`.json`), whose settings are used where neither this block nor the environment has one. Default: the environment variable `NATS_CONTEXT`, else none: the CLI's selected context is not used."),
 			"credentials_file": text("Path of a credentials file (`.creds`) with a user's JWT and seed; `~` is the home directory. Default: the environment variable `NATS_CREDS`."),
@@ -44,7 +48,7 @@ func (p *Provider) Schema(_ context.Context, _ fwprovider.SchemaRequest, resp *f
 			"nkey_seed_file":   text("Path of a file with a user's NKey seed; `~` is the home directory. Default: the environment variable `NATS_NKEY`."),
 			"nkey_seed":        secret("A user's NKey seed (`SU…`)."),
 			"user":             text("User name. Default: the environment variable `NATS_USER`."),
-			"password":         secret("Password of `user`. Default: the environment variable `NATS_PASSWORD`."),
+			"password":         schema.StringAttribute{MarkdownDescription: "Password of `user`, `\"\"` for one who has none. Default: the environment variable `NATS_PASSWORD`.", Optional: true, Sensitive: true},
 			"token":            secret("Authentication token. Default: the environment variable `NATS_TOKEN`."),
 			"tls": schema.SingleNestedAttribute{
 				MarkdownDescription: "TLS settings. A server that asks for TLS gets it without these too.",
@@ -61,9 +65,9 @@ func (p *Provider) Schema(_ context.Context, _ fwprovider.SchemaRequest, resp *f
 					"insecure_skip_verify": schema.BoolAttribute{MarkdownDescription: "Whether to accept any certificate. Never use it but for tests. Default: `false`.", Optional: true},
 				},
 			},
-			"domain":          text("JetStream domain, for JetStream behind a leaf node. Conflicts with `api_prefix`. Default: the context's, else the account's own."),
-			"api_prefix":      text("Prefix of the JetStream API's subjects, for JetStream imported from another account, such as `JS.other.API`. Default: the context's, else `$JS.API`."),
-			"inbox_prefix":    text("Prefix of the subjects on which answers are received, for users who may not subscribe to `_INBOX.>`. Default: the context's, else `_INBOX`."),
+			"domain":          text("JetStream domain, for JetStream behind a leaf node. Conflicts with `api_prefix`. Default: the context's, else the account's own.", subjectPart{}),
+			"api_prefix":      text("Prefix of the JetStream API's subjects, for JetStream imported from another account, such as `JS.other.API`. Default: the context's, else `$JS.API`.", subjectPart{tokens: true}),
+			"inbox_prefix":    text("Prefix of the subjects on which answers are received, for users who may not subscribe to `_INBOX.>`. Default: the context's, else `_INBOX`.", subjectPart{tokens: true}),
 			"connect_timeout": span("How long one server may take to accept the connection, as a duration such as `10s`. Default: `5s`."),
 			"request_timeout": span("How long one JetStream request may take, as a duration such as `10s`. Default: `5s`. The `timeouts` of a resource bound its whole operation."),
 			"max_retries": schema.Int64Attribute{

@@ -241,3 +241,12 @@ func will(address string, is plancheck.ResourceActionType) plancheck.PlanCheck {
 }
 
 func checks(c ...plancheck.PlanCheck) []plancheck.PlanCheck { return c }
+
+// replaceOnce replaces what must be there.
+func replaceOnce(t *testing.T, text, part, by string) string {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Fatalf("%q is not in %s", part, text)
+	}
+	return strings.Replace(text, part, by, 1)
+}

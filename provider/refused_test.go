@@ -48,6 +48,14 @@ func TestAccElasticGroup_badInput(t *testing.T) {
 		return append([]string{`stream = "ORDERS"`, `name = "cg"`, `max_members = 4`}, lines...)
 	}
 	w.refuses("pcgroups_elastic_group", []badConfig{
+		{"a member of no name", group(`members = ["a", ""]`), `member: must not be empty.`, false},
+		{"a member of null", group(`members = ["a", null]`), `This attribute contains a null value.`, false},
+		{"partitions of null", group(`member_mappings = { a = [0, 1, 2, null], b = [3] }`), `This attribute contains a null value.`, false},
+		{"a partition below zero", group(`member_mappings = { a = [-1, 0, 1, 2, 3] }`), `partition -1 of member "a" is out of range: 0 to 3.`, false},
+		{"a filter of null", group(`partitioning_filters = [null]`), `This attribute contains a null value.`, false},
+		{"an empty filter", group(`partitioning_filters = [{ filter = "" }]`), `partitioning_filters: a filter must not be empty.`, false},
+		{"a filter twice", group(`partitioning_filters = [{ filter = "orders.*" }, { filter = "orders.*" }]`), `"orders.*" and "orders.*" overlap`, false},
+		{"no time at all", group(`timeouts = { create = "-5s" }`), `timeouts.create: "-5s" must be a positive duration such as 30s or 2m.`, false},
 		{"no partitions", []string{`stream = "ORDERS"`, `name = "cg"`, `max_members = 0`}, `max_members: must be at least 1, as it is the number of partitions.`, false},
 		{"negative partitions", []string{`stream = "ORDERS"`, `name = "cg"`, `max_members = -4`}, `max_members: must be at least 1`, false},
 		{"too many partitions", []string{`stream = "ORDERS"`, `name = "cg"`, `max_members = 2147483648`}, `max_members: 2147483648 is more than the server can partition by (2147483647)`, false},
@@ -60,9 +68,9 @@ func TestAccElasticGroup_badInput(t *testing.T) {
 		{"a wildcard repeated", group(`partitioning_filters = [{ filter = "orders.*.*", partitioning_wildcards = [1, 1] }]`), `partitioning_wildcards: 1 is given twice for "orders.*.*".`, false},
 		{"a filter without wildcard", group(`partitioning_filters = [{ filter = "orders.new" }]`), `partitioning_filters: "orders.new" needs at least one * wildcard or must end in >.`, false},
 		{"a stream with a dot", []string{`stream = "ORD.ERS"`, `name = "cg"`, `max_members = 4`}, `stream: "ORD.ERS" contains a dot; only letters, digits, '-', '_' and '=' can be used.`, false},
-		{"a group with a space", []string{`stream = "ORDERS"`, `name = "c g"`, `max_members = 4`}, `group: "c g" contains a space`, false},
-		{"a group with a wildcard", []string{`stream = "ORDERS"`, `name = "cg*"`, `max_members = 4`}, `group: "cg*" contains a wildcard`, false},
-		{"a group without name", []string{`stream = "ORDERS"`, `name = ""`, `max_members = 4`}, `group: must not be empty.`, false},
+		{"a group with a space", []string{`stream = "ORDERS"`, `name = "c g"`, `max_members = 4`}, `name: "c g" contains a space`, false},
+		{"a group with a wildcard", []string{`stream = "ORDERS"`, `name = "cg*"`, `max_members = 4`}, `name: "cg*" contains a wildcard`, false},
+		{"a group without name", []string{`stream = "ORDERS"`, `name = ""`, `max_members = 4`}, `name: must not be empty.`, false},
 		{"a name too long", []string{`stream = "ORDERS"`, fmt.Sprintf(`name = %q`, strings.Repeat("x", 250)), `max_members = 4`}, `the stream and group name joined by a dash is 257 bytes long, the server allows 255.`, false},
 		{"a member with a dot", group(`members = ["a", "b.c"]`), `member: "b.c" contains a dot`, false},
 		{"a mapped member with a space", group(`member_mappings = { "a b" = [0, 1, 2, 3] }`), `member: "a b" contains a space`, false},
@@ -87,7 +95,7 @@ func TestAccStaticGroup_badInput(t *testing.T) {
 		{"a partition repeated", group(`member_mappings = { a = [0, 1], b = [1, 2, 3] }`), `partition 1 is given to "a" and to "b"`, false},
 		{"a member repeated", group(`members = ["a", "a"]`), `This attribute contains duplicate values of: "a"`, false},
 		{"a member with a wildcard", group(`members = ["a", ">"]`), `member: ">" contains a wildcard`, false},
-		{"a name with a slash", []string{`stream = "PARTS"`, `name = "c/g"`, `max_members = 4`}, `group: "c/g" contains a path separator`, false},
+		{"a name with a slash", []string{`stream = "PARTS"`, `name = "c/g"`, `max_members = 4`}, `name: "c/g" contains a path separator`, false},
 		{"a name too long with its member", []string{`stream = "PARTS"`, fmt.Sprintf(`name = %q`, strings.Repeat("x", 240)), `max_members = 4`, `members = ["a", "a-very-long-name"]`}, `member: the consumer name is 257 bytes long, the server allows 255.`, false},
 		{"no such stream", []string{`stream = "NOPE"`, `name = "cg"`, `max_members = 4`, `members = ["a"]`}, `there is no stream "NOPE" in this account.`, true},
 		{"filters that overlap", group(`filters = ["parts.*", "parts.a"]`, `members = ["a"]`), `"parts.*" and "parts.a" overlap`, false},
@@ -158,7 +166,7 @@ func TestAccProvider_noConnection(t *testing.T) {
 			},
 			{
 				Config:      providerConfig("nats://boss:hunter2@"+address) + group,
-				ExpectError: says(`Tried nats://` + address + `: no servers available for connection. Check that a server runs there`),
+				ExpectError: says(`Tried nats://` + address + ` (servers in the provider block): no servers available for connection. Check that a server runs there`),
 			},
 			{
 				Config:      providerConfig(bare.URL()) + group,
@@ -166,11 +174,43 @@ func TestAccProvider_noConnection(t *testing.T) {
 			},
 			{
 				Config:      withUser(locked.URL(), "boss", "wrong", "") + group,
-				ExpectError: says(`NATS refused the credentials`),
+				ExpectError: says(`The credentials are user and password in the provider block.`),
+			},
+			{
+				Config:      providerConfig("nats://"+locked.Addr()) + group,
+				ExpectError: says(`There were none, except what the URL holds. Set credentials_file,`),
+			},
+			{
+				Config:      requires + "provider \"pcgroups\" {\n user = \"u\"\n}\n" + group,
+				ExpectError: says(`A user is given (user in the provider block), but no password. Set password, or NATS_PASSWORD`),
+			},
+			{
+				Config:      requires + "provider \"pcgroups\" {\n credentials_file = \"/nowhere/x.creds\"\n}\n" + group,
+				ExpectError: says(`Connection settings can not be used with pcgroups_elastic_group.g`),
+			},
+			{
+				Config:      requires + "provider \"pcgroups\" {\n credentials_file = \"/nowhere/x.creds\"\n}\n" + group,
+				ExpectError: says(`credentials_file in the provider block: open /nowhere/x.creds: no such file or directory.`),
 			},
 			{
 				Config:      withUser(mute.URL(), "guest", "guest", `request_timeout = "200ms"`) + group,
 				ExpectError: says(`a request was not answered within the provider's request_timeout. The server says: permissions violation`),
+			},
+			{
+				Config:      requires + "provider \"pcgroups\" {\n servers = [null]\n}\n" + group,
+				ExpectError: says(`This attribute contains a null value.`),
+			},
+			{
+				Config:      requires + "provider \"pcgroups\" {\n token = \"\"\n}\n" + group,
+				ExpectError: says(`Attribute token string length must be at least 1`),
+			},
+			{
+				Config:      requires + "provider \"pcgroups\" {\n domain = \"a.b\"\n inbox_prefix = \"a.*\"\n}\n" + group,
+				ExpectError: says(`"a.b" must be one token of a subject, without dots, spaces and wildcards.`),
+			},
+			{
+				Config:      requires + "provider \"pcgroups\" {\n inbox_prefix = \"a.*\"\n max_retries = 0.5\n}\n" + group,
+				ExpectError: says(`"a.*" must be tokens of a subject, separated by dots, without spaces and wildcards.`),
 			},
 			{
 				Config:      requires + "provider \"pcgroups\" {\n token = \"t\"\n user = \"u\"\n}\n" + group,

@@ -52,6 +52,12 @@ func newRefresh(tb testing.TB, js jetstream.JetStream, provider tfprotov6.Provid
 
 func (r *refresh) run(tb testing.TB) {
 	tb.Helper()
+	r.runFor(tb, "max_members")
+}
+
+// runFor wants that attribute in every state.
+func (r *refresh) runFor(tb testing.TB, attribute string) {
+	tb.Helper()
 	work := make(chan *tfprotov6.ImportedResource)
 	var wg sync.WaitGroup
 	for range 10 {
@@ -60,7 +66,7 @@ func (r *refresh) run(tb testing.TB) {
 				read, err := r.provider.ReadResource(tb.Context(), &tfprotov6.ReadResourceRequest{
 					TypeName: s.TypeName, CurrentState: s.State, CurrentIdentity: s.Identity, Private: s.Private,
 				})
-				if err != nil || len(read.Diagnostics) != 0 || !strings.Contains(string(read.NewState.MsgPack), "max_members") {
+				if err != nil || len(read.Diagnostics) != 0 || !strings.Contains(string(read.NewState.MsgPack), attribute) {
 					tb.Errorf("%s: %v, %v", s.TypeName, err, read)
 				}
 			}

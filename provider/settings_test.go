@@ -1,7 +1,11 @@
 package provider
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +33,12 @@ func TestSettings(t *testing.T) {
 		{name: "password from the environment", block: providerModel{User: str("u")}, env: env{"NATS_USER": "other", "NATS_PASSWORD": "p", "NATS_CREDS": "/f"}, want: settings{credentials: credentials{user: "u", password: "p"}}},
 		{name: "token in the block wins over all", block: providerModel{Token: str("t")}, env: env{"NATS_CREDS": "/f", "NATS_USER": "u", "NATS_TOKEN": "other"}, want: settings{credentials: credentials{token: "t"}}},
 		{name: "two kinds in the environment", env: env{"NATS_CREDS": "/f", "NATS_TOKEN": "t"}, bad: "More than one kind of NATS credentials"},
+		{name: "a user without a password", block: providerModel{User: str("u")}, bad: "User without a password"},
+		{name: "a user without a password in the environment", env: env{"NATS_USER": "u"}, bad: "User without a password"},
+		{name: "a user who has no password", block: providerModel{User: str("u"), Password: str("")}, env: env{"NATS_PASSWORD": "p"}, want: settings{credentials: credentials{user: "u"}}},
+		{name: "a user of the environment who has no password", block: providerModel{Password: str("")}, env: env{"NATS_USER": "u", "NATS_PASSWORD": "p"}, want: settings{credentials: credentials{user: "u"}}},
+		{name: "no password for nobody", block: providerModel{Password: str("")}, bad: "Password without a user"},
+		{name: "a password for nobody in the environment", env: env{"NATS_PASSWORD": "p"}, bad: "Password without a user"},
 		{name: "a password for nobody", block: providerModel{Password: str("p")}, bad: "Password without a user"},
 		{name: "an nkey from the environment", env: env{"NATS_NKEY": "/n"}, want: settings{credentials: credentials{seedFile: "/n"}}},
 		{name: "all from a context", block: providerModel{Context: str("testdata/whole.json")}, env: env{"HOME": "/home/u"}, want: settings{
@@ -69,6 +79,67 @@ func TestSettings(t *testing.T) {
 		}
 		if tc.want.connectTimeout != 0 && (got.connectTimeout != tc.want.connectTimeout || got.requestTimeout != tc.want.requestTimeout) {
 			t.Errorf("%s: timeouts %v and %v", tc.name, got.connectTimeout, got.requestTimeout)
+		}
+	}
+}
+
+// Prevents: somebody looking for the wrong setting in the provider block while it
+// is in the environment, or in a context.
+func TestSettings_origins(t *testing.T) {
+	t.Parallel()
+	type env map[string]string
+	str := types.StringValue
+	const none = "the default, as neither servers nor NATS_URL nor a context names any"
+	for _, tc := range []struct {
+		name  string
+		block providerModel
+		env   env
+		want  origins
+	}{
+		{"nothing", providerModel{}, nil, origins{servers: none}},
+		{"the block", providerModel{Servers: stringList([]string{"nats://a"}), Token: str("t")}, env{"NATS_URL": "nats://b", "NATS_USER": "u"},
+			origins{servers: "servers in the provider block", credentials: "token in the provider block"}},
+		{"the environment", providerModel{}, env{"NATS_URL": "nats://b", "NATS_CREDS": "/f", "NATS_CA": "/ca", "NATS_CERT": "/c", "NATS_KEY": "/k"},
+			origins{"NATS_URL in the environment", "NATS_CREDS in the environment", "NATS_CA in the environment", "NATS_CERT and NATS_KEY in the environment"}},
+		{"both", providerModel{User: str("u")}, env{"NATS_PASSWORD": "p"}, origins{servers: none, credentials: "user in the provider block, NATS_PASSWORD in the environment"}},
+		{"a user of the environment", providerModel{Password: str("p")}, env{"NATS_USER": "u", "NATS_PASSWORD": "other"}, origins{servers: none, credentials: "password in the provider block, NATS_USER in the environment"}},
+		{"a context", providerModel{Context: str("testdata/whole.json")}, nil,
+			origins{`the context "testdata/whole.json"`, `the context "testdata/whole.json"`, `the context "testdata/whole.json"`, `the context "testdata/whole.json"`}},
+	} {
+		got, diags := tc.block.settings(t.Context(), func(name string) string { return tc.env[name] })
+		if diags.HasError() || got.from != tc.want {
+			t.Errorf("%s: %+v, %v, want %+v", tc.name, got.from, diags, tc.want)
+		}
+	}
+}
+
+// Prevents: a file or a text that can not be used being reported as the server's
+// fault, without a hint where it was named, or with its secret.
+func TestSettings_unusable(t *testing.T) {
+	t.Parallel()
+	half := filepath.Join(t.TempDir(), "half.creds")
+	if err := os.WriteFile(half, []byte("SUhunter2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, env := range map[string]map[string]string{
+		"NATS_CREDS in the environment: open /nowhere/a.creds: no such file or directory":    {"NATS_CREDS": "/nowhere/a.creds"},
+		"NATS_CREDS in the environment: " + half + " is not a credentials file: it holds no": {"NATS_CREDS": half},
+		"NATS_NKEY in the environment: ":                                              {"NATS_NKEY": "/nowhere/a.nk"},
+		"NATS_CA in the environment: open /nowhere/ca.pem: no such file or directory": {"NATS_CA": "/nowhere/ca.pem"},
+		"NATS_CERT in the environment: a client certificate needs its key":            {"NATS_CERT": half},
+	} {
+		s, diags := providerModel{}.settings(t.Context(), func(name string) string { return env[name] })
+		if diags.HasError() {
+			t.Fatal(diags)
+		}
+		_, _, err := s.connect(nil)
+		var unusable *settingError
+		if !errors.As(err, &unusable) || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v: %v", env, err)
+		}
+		d := explain(groupRef{}, "read", err, "")
+		if d.Summary() != "Connection settings can not be used" || !strings.HasPrefix(d.Detail(), want) {
+			t.Errorf("%v: told %v", env, d)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -38,6 +37,7 @@ func (r *staticGroupResource) ValidateConfig(ctx context.Context, req resource.V
 		return
 	}
 	checkStatic(&config, &resp.Diagnostics)
+	checkTimeouts(config.Timeouts.Object, &resp.Diagnostics)
 }
 
 // ModifyPlan plans the computed attribute exactly and guards what would be lost.
@@ -78,16 +78,12 @@ func (r *staticGroupResource) ModifyPlan(ctx context.Context, req resource.Modif
 	resp.Diagnostics.Append(forgetConsent(ctx, resp.Private)...)
 }
 
-// checkStream warns of a stream whose messages will never reach the group. It
-// tells nothing that is certain, so what keeps it from looking is no error: the
-// stream may be one that the same apply creates.
+// checkStream warns of a stream whose messages will never reach the group.
 func (r *staticGroupResource) checkStream(ctx context.Context, plan *staticGroupModel, diags *diag.Diagnostics) {
-	if len(r.client.settings.unknown) != 0 || !known(plan.Stream) || !known(plan.MaxMembers) || !known(plan.Filters) {
+	if !whole(plan.Stream, plan.Name) || !known(plan.MaxMembers) || !known(plan.Filters) {
 		return
 	}
-	soon := func(context.Context, time.Duration) (time.Duration, diag.Diagnostics) { return 3 * time.Second, nil }
-	var ignored diag.Diagnostics
-	r.perform(ctx, plan.ref(), "read", soon, &ignored, func(ctx context.Context, js jetstream.JetStream) error {
+	r.glance(ctx, plan.ref(), diags, func(ctx context.Context, js jetstream.JetStream) error {
 		err := pcgroups.CheckStaticStream(ctx, js, plan.Stream.ValueString(), partitionCount(plan.MaxMembers), stringsOf(plan.Filters))
 		var problem *pcgroups.ConfigError
 		if errors.As(err, &problem) {

@@ -145,8 +145,8 @@ func TestAccStaticGroup_drift(t *testing.T) {
 }
 
 // Prevents: a static group that is made on a stream without partition numbers,
-// or with another number of them, and then waits for messages for ever; a plan
-// that fails because the stream does not exist yet.
+// or with another number of them, and then waits for messages for ever; a stream
+// that does not exist, or not yet, being told at the apply only.
 func TestStaticGroup_checkStream(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -162,7 +162,7 @@ func TestStaticGroup_checkStream(t *testing.T) {
 		{"PARTS", 5, nil, "makes 4 partitions, but the group has max_members 5"},
 		{"PARTS", 4, []string{"other.*"}, `no message that the stream partitions can match "other.*"`},
 		{"ORDERS", 4, nil, "puts no partition number in front of its subjects"},
-		{"NOPE", 4, nil, ""},
+		{"NOPE", 4, nil, `There is no stream "NOPE" in this account now. The apply of static consumer group NOPE/cg will fail, unless it creates that stream first`},
 	} {
 		var diags diag.Diagnostics
 		r.checkStream(t.Context(), &staticGroupModel{

@@ -46,8 +46,8 @@ func (a *stepDownAction) Schema(ctx context.Context, _ action.SchemaRequest, res
 		MarkdownDescription: "Makes the active instance of a member give way to another one: the server takes its pin away and pins an instance that waits. " +
 			"Use it before the machine of the active instance is taken down. If no other instance waits, the same one becomes active again. It may be repeated.",
 		Attributes: map[string]schema.Attribute{
-			"stream": schema.StringAttribute{MarkdownDescription: "Name of the stream the group is on.", Required: true},
-			"group":  schema.StringAttribute{MarkdownDescription: "Name of the group.", Required: true},
+			"stream": schema.StringAttribute{MarkdownDescription: "Name of the stream the group is on.", Required: true, Validators: streamName},
+			"group":  schema.StringAttribute{MarkdownDescription: "Name of the group.", Required: true, Validators: groupName},
 			"kind": schema.StringAttribute{
 				MarkdownDescription: "`elastic` or `static`.", Required: true,
 				Validators: []validator.String{stringvalidator.OneOf("elastic", "static")},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"os"
 
@@ -46,36 +45,36 @@ func (m tlsModel) settings(getenv func(string) string, named natsContext) tlsSet
 
 // options are those of the connection. Without settings there are none: a server
 // that requires TLS says so, and gets it.
-func (s tlsSettings) options() ([]nats.Option, error) {
+func (s tlsSettings) options(from origins) ([]nats.Option, error) {
 	if (s == tlsSettings{}) {
 		return nil, nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.serverName, InsecureSkipVerify: s.insecureSkipVerify}
-	ca, err := textOr("tls.ca", s.caPEM, s.caFile)
+	ca, err := textOr(from.ca, s.caPEM, s.caFile)
 	if err != nil {
 		return nil, err
 	}
 	if ca != nil {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(ca) {
-			return nil, errors.New("tls.ca: it holds no certificate in PEM form")
+			return nil, fmt.Errorf("%s: it holds no certificate in PEM form", from.ca)
 		}
 	}
-	cert, err := textOr("tls.cert", s.certPEM, s.certFile)
+	cert, err := textOr(from.cert, s.certPEM, s.certFile)
 	if err != nil {
 		return nil, err
 	}
-	key, err := textOr("tls.key", s.keyPEM, s.keyFile)
+	key, err := textOr(from.cert, s.keyPEM, s.keyFile)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case (cert == nil) != (key == nil):
-		return nil, errors.New("a client certificate needs its key, and a key its certificate: set both tls.cert and tls.key, as file or PEM")
+		return nil, fmt.Errorf("%s: a client certificate needs its key, and a key its certificate. Set both in one place, as file or PEM", from.cert)
 	case cert != nil:
 		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
-			return nil, fmt.Errorf("tls.cert and tls.key: %w", err)
+			return nil, fmt.Errorf("%s: %w", from.cert, err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
@@ -87,7 +86,7 @@ func (s tlsSettings) options() ([]nats.Option, error) {
 }
 
 // textOr returns the text, or that of the file, or nil if neither is set.
-func textOr(what, text, file string) ([]byte, error) {
+func textOr(from, text, file string) ([]byte, error) {
 	switch {
 	case text != "":
 		return []byte(text), nil
@@ -96,7 +95,7 @@ func textOr(what, text, file string) ([]byte, error) {
 	}
 	content, err := os.ReadFile(expandHome(file, os.Getenv))
 	if err != nil {
-		return nil, fmt.Errorf("%s_file: %w", what, err)
+		return nil, fmt.Errorf("%s: %w", from, err)
 	}
 	return content, nil
 }

@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -45,7 +46,8 @@ func checkNames(stream, group types.String, attribute string, empty newGroup, di
 	err := empty.ValidateNew(c.stream, c.group)
 	var problem *pcgroups.ConfigError
 	if errors.As(err, &problem) {
-		diags.AddAttributeError(ref.attributePath(problem.Field), "Invalid name", problem.Error()+".")
+		at := ref.attributePath(problem.Field)
+		diags.AddAttributeError(at, "Invalid name", fmt.Sprintf("%s: %s.", at, strings.TrimSuffix(problem.Reason, ".")))
 		c.stream, c.group = stand, stand
 	}
 	return c

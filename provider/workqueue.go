@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
@@ -121,4 +122,21 @@ func repairElastic(ctx context.Context, js jetstream.JetStream, group groupRef) 
 	}
 	_, err = js.UpdateStream(ctx, pcgroups.GroupStreamConfig(group.stream, c, config))
 	return err
+}
+
+// warnOfOrphan tells of a work-queue stream that outlived its group, as when a
+// destroy was cut off in the middle. Nothing else would: with the group gone from
+// the state nobody looks at it any more, while it goes on filling.
+func warnOfOrphan(ctx context.Context, js jetstream.JetStream, group groupRef, diags *diag.Diagnostics) {
+	name := pcgroups.ComposeGroupStreamName(group.stream, group.name)
+	s, err := js.Stream(ctx, name)
+	if err != nil {
+		return // there is none, most likely
+	}
+	if c := s.CachedInfo().Config; c.Retention == jetstream.WorkQueuePolicy && len(c.Sources) == 1 && c.Sources[0].Name == group.stream {
+		diags.AddWarning("Work-queue stream is left behind", fmt.Sprintf(
+			"The %v does not exist any more, but its work-queue stream %s does, with %s, and goes on sourcing %s. "+
+				"To create the group again takes it over. If the group is not wanted, delete that stream: nats stream rm %s.",
+			group, name, count(int(s.CachedInfo().State.Msgs), "message"), group.stream, name))
+	}
 }

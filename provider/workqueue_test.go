@@ -2,8 +2,10 @@ package provider
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
@@ -139,5 +141,40 @@ func TestReplay(t *testing.T) {
 		if err != nil || got != tc.want {
 			t.Errorf("%s: %d messages, %v, want %d", group, got, err, tc.want)
 		}
+	}
+}
+
+// Prevents: a destroy that was cut off after the key leaving a stream which fills
+// for ever, and which nobody is told of.
+func TestRead_orphan(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := t.Context()
+	_, err := pcgroups.CreateElastic(ctx, w.js, "ORDERS", "cg", 4, nil, -1, -1)
+	w.must(err)
+	provider := configured(t, w)
+	imported, err := provider.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{TypeName: "pcgroups_elastic_group", ID: "ORDERS/cg"})
+	noProblems(t, imported.Diagnostics, err)
+	r := imported.ImportedResources[0]
+	read := func() []string {
+		t.Helper()
+		resp, err := provider.ReadResource(ctx, &tfprotov6.ReadResourceRequest{TypeName: r.TypeName, CurrentState: r.State, CurrentIdentity: r.Identity, Private: r.Private})
+		w.must(err)
+		return texts(resp.Diagnostics)
+	}
+	kv, err := w.js.KeyValue(ctx, pcgroups.ElasticBucket)
+	w.must(err)
+	if got := read(); len(got) != 0 {
+		t.Errorf("whole: %v", got)
+	}
+	w.must(kv.Delete(ctx, "ORDERS.cg"))
+	w.buffered(2, 2)
+	const want = "Work-queue stream is left behind: The elastic consumer group ORDERS/cg does not exist any more, but its work-queue stream ORDERS-cg does, with 2 messages, and goes on sourcing ORDERS."
+	if got := read(); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+		t.Errorf("without its key: %v", got)
+	}
+	w.must(w.js.DeleteStream(ctx, "ORDERS-cg"))
+	if got := read(); len(got) != 0 {
+		t.Errorf("without both: %v", got)
 	}
 }
