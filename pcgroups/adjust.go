@@ -27,14 +27,18 @@ var adjustable = []string{
 // divergence is how a consumer differs from the one asked for.
 type divergence struct {
 	mendable, fixed []string // JSON names of settings, sorted
+	kept            []string // could be changed, but only at the wrong moment
 }
 
-func (d divergence) none() bool { return len(d.mendable)+len(d.fixed) == 0 }
+func (d divergence) none() bool { return len(d.mendable)+len(d.fixed)+len(d.kept) == 0 }
 
 func (d divergence) err() error {
 	switch {
 	case d.none():
 		return nil
+	case len(d.kept) > 0:
+		return fmt.Errorf("the member's consumer keeps its longer ack wait, as it has more than one message in flight: it is changed when the consumer is made anew (%s)",
+			strings.Join(append(append(d.kept, d.mendable...), d.fixed...), ", "))
 	case len(d.fixed) == 0:
 		return fmt.Errorf("the member's consumer was made with another %s, to be changed when this instance is pinned", strings.Join(d.mendable, ", "))
 	}
@@ -55,10 +59,26 @@ func compare(want, have jetstream.ConsumerConfig) divergence {
 			d.fixed = append(d.fixed, name)
 		}
 	}
+	if have.MaxAckPending != 1 && effectiveAckWait(want) < effectiveAckWait(have) {
+		d.mendable = slices.DeleteFunc(d.mendable, func(name string) bool {
+			bound := slices.Contains(boundToAckWait, name)
+			if bound {
+				d.kept = append(d.kept, name)
+			}
+			return bound
+		})
+	}
 	slices.Sort(d.mendable)
 	slices.Sort(d.fixed)
+	slices.Sort(d.kept)
 	return d
 }
+
+// boundToAckWait are the settings that follow from the ack wait. It is not made
+// shorter while a message is in flight, as the server would deliver that again at
+// once; with more than one in flight there is always one. (One that was given back
+// counts too, so waiting for it would give the same messages back again and again.)
+var boundToAckWait = []string{"ack_wait", "backoff", "priority_timeout", "inactive_threshold"}
 
 func settings(c jetstream.ConsumerConfig) map[string]any {
 	var m map[string]any

@@ -103,7 +103,9 @@ func (b *natsBackend) look(ctx context.Context) (evLooked, jetstream.ConsumerCon
 }
 
 func (b *natsBackend) info(ctx context.Context) (*jetstream.ConsumerInfo, error) {
-	c, err := b.js.Consumer(ctx, b.consumerStream(), b.consumerName())
+	c, err := ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+		return b.js.Consumer(ctx, b.consumerStream(), b.consumerName())
+	})
 	if err != nil {
 		return nil, err
 	}

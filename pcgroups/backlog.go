@@ -64,6 +64,16 @@ type waiting struct {
 type hand interface {
 	// leaving tells that it was settled, or is just being.
 	leaving() bool
+	// ends is its ack deadline, which its handler may have extended.
+	ends() int64
+}
+
+// ends is until when the server waits for a message at least.
+func (w *waiting) ends() int64 {
+	if w.hand == nil {
+		return w.until
+	}
+	return max(w.until, w.hand.ends())
 }
 
 func newBacklog(most int, maxDeliver int, marks map[int]uint64) *backlog {
@@ -111,12 +121,15 @@ func (b *backlog) arrive(partition int, seq, deliveries uint64, body jetstream.M
 			switch {
 			case given:
 				delete(l.gaveUp, seq)
+				l.blind = true
 			case deliveries > 1:
 				return false
 			default:
 				l.mark, l.gaveUp = 0, nil // the consumer starts over
 			}
 		}
+		l.blind = l.blind || slices.ContainsFunc(l.queue[i:], func(w waiting) bool { return w.hand != nil })
+		l.cleared = l.cleared && i > 0
 		l.queue = slices.Insert(l.queue, i, waiting{seq: seq})
 		b.size++
 	}
@@ -240,7 +253,8 @@ func (b *backlog) remove(l *lane, i int, acked bool) {
 	b.count(w, -1)
 	b.size--
 	l.mark = max(l.mark, w.seq)
-	l.blind = l.blind || i > 0 || len(l.gaveUp) > 1000
+	l.cleared = l.cleared && i > 0
+	l.blind = l.blind || i > 0 || len(l.gaveUp) > 1000 || b.closing // earlier ones may have been given back
 	if !acked {
 		if l.gaveUp == nil {
 			l.gaveUp = make(map[uint64]struct{})
@@ -265,4 +279,20 @@ func (b *backlog) marks() map[int]uint64 {
 		}
 	}
 	return m
+}
+
+// stalled are the partitions that hold the rest up: so much is in flight that the
+// server delivers no more, and all of it waits behind them.
+func (b *backlog) stalled(limit int) []int {
+	if limit <= 0 || b.size < limit || b.running > 0 || b.fenced || len(b.ready) > 0 {
+		return nil
+	}
+	var out []int
+	for p, l := range b.lanes {
+		if len(l.queue) > 0 {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

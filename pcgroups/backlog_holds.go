@@ -49,14 +49,15 @@ func (b *backlog) giveBack() []given {
 		for i := len(l.queue) - 1; i > keep; i-- {
 			w := &l.queue[i]
 			switch {
-			case w.body == nil:
+			case w.body == nil && w.hand != nil:
 				continue
 			case w.running:
 				w.body = nil // a copy of what runs
 				b.bodies--
 				continue
+			case w.body != nil: // else there was no room for it, or its time was up
+				out = append(out, given{w.body, w.until})
 			}
-			out = append(out, given{w.body, w.until})
 			b.forget(l, i)
 		}
 	}
@@ -80,6 +81,7 @@ func (b *backlog) drop() {
 func (b *backlog) forget(l *lane, i int) {
 	b.count(&l.queue[i], -1)
 	b.size--
+	l.cleared = l.cleared && i > 0
 	l.blind = l.blind || l.busy && slices.ContainsFunc(l.queue[i:], func(w waiting) bool { return w.running })
 	l.queue = slices.Delete(l.queue, i, i+1)
 }
@@ -120,6 +122,7 @@ func (b *backlog) unfence(now int64, inFlight int, delivered uint64) bool {
 				break
 			}
 			switch {
+			case b.last(w) && w.until <= now: // the server may have given it up
 			case w.running && w.hand.leaving(): // it may be in flight no more
 			case w.running, w.body != nil && w.until > now:
 				ours++
@@ -203,11 +206,11 @@ func (b *backlog) overdue(now, grace int64) []holding {
 		w := &l.queue[0]
 		h := holding{partition: l.partition, seq: w.seq, deliveries: w.deliveries}
 		switch {
-		case b.last(w) && (w.naked != 0 || w.until <= now):
+		case b.last(w) && (w.naked != 0 || w.ends() <= now):
 			h.given = true
 			b.remove(l, 0, false)
 			b.offer(l)
-		case max(w.until, w.naked, w.asked)+grace <= now:
+		case max(w.ends(), w.naked, w.asked)+grace <= now:
 			w.asked = now
 		default:
 			continue
@@ -257,22 +260,6 @@ func (b *backlog) renew(r renewal, until int64) {
 	}
 }
 
-// stalled are the partitions that hold the rest up: so much is in flight that the
-// server delivers no more, and all of it waits behind them.
-func (b *backlog) stalled(limit int) []int {
-	if limit <= 0 || b.size < limit || b.running > 0 || b.fenced || len(b.ready) > 0 {
-		return nil
-	}
-	var out []int
-	for p, l := range b.lanes {
-		if len(l.queue) > 0 {
-			out = append(out, p)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // unsettled is the latest time until which the server waits for a message whose
 // handler has returned; 0 if there is none.
 func (b *backlog) unsettled() int64 {
@@ -280,7 +267,7 @@ func (b *backlog) unsettled() int64 {
 	for _, l := range b.lanes {
 		for i := range l.queue {
 			if w := &l.queue[i]; w.body == nil && !w.running && w.naked == 0 {
-				latest = max(latest, w.until)
+				latest = max(latest, w.ends())
 			}
 		}
 	}

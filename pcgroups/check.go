@@ -28,7 +28,7 @@ func CheckStaticStream(ctx context.Context, js jetstream.JetStream, streamName s
 	if err == nil {
 		err = checkTransforms(sc, maxMembers, filters)
 	}
-	return failed("check stream", streamName, "", "", err)
+	return failed("check stream", streamName, "", "", withRefusal(js, err))
 }
 
 func checkTransforms(sc jetstream.StreamConfig, maxMembers uint, filters []string) error {

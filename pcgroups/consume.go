@@ -20,6 +20,7 @@ type consumeOptions struct {
 	keepAliveSet   bool
 	concurrency    int // how many partitions at once
 	concurrencySet bool
+	auto           *autoMembership // nil: the membership is someone else's business
 }
 
 // WithConcurrency has up to n partitions of the member handled at once, 1 unless
@@ -117,7 +118,9 @@ func ElasticConsume(ctx context.Context, js jetstream.JetStream, streamName stri
 }
 
 func consume(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, group, member string, handle func(jetstream.Msg), config jetstream.ConsumerConfig, opts []ConsumeOption) (Session, error) {
-	name := func(err error) error { return failed("consume "+fl.kind+" group", stream, group, member, err) }
+	name := func(err error) error {
+		return failed("consume "+fl.kind+" group", stream, group, member, withRefusal(js, err))
+	}
 	var o consumeOptions
 	for _, opt := range opts {
 		opt(&o)
@@ -131,18 +134,32 @@ func consume(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, g
 	case o.concurrency > 1 && config.AckPolicy != jetstream.AckExplicitPolicy:
 		return nil, name(badField("concurrency", "needs explicit acknowledgement: without it the order of a partition can not be kept by several handlers"))
 	}
+	if err := o.auto.check(fl, config); err != nil {
+		return nil, name(err)
+	}
 	o.check = deriveTimers(config.AckWait).selfCheck
 	b := &natsBackend{fl: fl, js: js, stream: stream, group: group, member: member, user: config}
+	enrolled := false
 	first, err := b.prepare(ctx, handle)
 	if o.rejoin && (errors.Is(err, ErrGroupNotFound) || errors.Is(err, ErrStreamNotFound) || errors.Is(err, ErrMemberNotInGroup)) {
 		first, err = evGone{}, nil // wait for it
+	} else if err == nil && o.auto != nil {
+		first, enrolled, err = b.enroll(ctx)
 	}
 	if err != nil {
 		return nil, name(err)
 	}
 	l := newLoop(fl, b, handle, o, name)
+	l.auto = newAutoMember(o.auto, b, l)
+	if fl.sourced && o.observer.wantsSource() {
+		l.source = newSourceWatch(js, stream, group, l.ownsFirst, func(what any) { l.tell(evSource{what}) })
+	}
 	s := l.session
-	go l.run(first)
+	known := []event{first}
+	if enrolled {
+		known = append(known, evMembership{tellEnrolled{}})
+	}
+	go l.run(known...)
 
 	select {
 	case <-s.ready:
@@ -157,6 +174,7 @@ func consume(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, g
 	select {
 	case <-s.ended:
 		if err := s.Err(); err != nil {
+			b.undo(enrolled)
 			return nil, err
 		}
 	default:

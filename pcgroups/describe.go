@@ -86,7 +86,7 @@ func DescribeStatic(ctx context.Context, js jetstream.JetStream, streamName stri
 	}
 	d := describe(staticFlavour, streamName, consumerGroupName, c.revision, c.MaxMembers, c.Members, c.MemberMappings)
 	if err := d.fill(ctx, js, staticFlavour); err != nil {
-		return nil, failed("describe static group", streamName, consumerGroupName, "", err)
+		return nil, failed("describe static group", streamName, consumerGroupName, "", withRefusal(js, err))
 	}
 	for _, m := range d.Members {
 		d.Lag += m.Pending + uint64(m.AckPending)
@@ -110,7 +110,7 @@ func DescribeElastic(ctx context.Context, js jetstream.JetStream, streamName str
 		err = d.fill(ctx, js, elasticFlavour)
 	}
 	if err != nil {
-		return nil, failed("describe elastic group", streamName, consumerGroupName, "", err)
+		return nil, failed("describe elastic group", streamName, consumerGroupName, "", withRefusal(js, err))
 	}
 	d.Lag = d.BufferedMsgs + d.SourceLag
 	return d, nil

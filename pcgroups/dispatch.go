@@ -1,6 +1,7 @@
 package pcgroups
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -23,7 +24,7 @@ type dispatcher struct {
 
 	mu      sync.Mutex
 	log     *backlog
-	runs    map[*delivery]struct{} // whose handler runs
+	runs    []*delivery // whose handler runs
 	workers int
 	fences  int        // how often the fence went up
 	blind   bool       // which message is the first of a partition can not be learnt
@@ -33,7 +34,7 @@ type dispatcher struct {
 }
 
 func newDispatcher(r *runner, most int) *dispatcher {
-	x := &dispatcher{r: r, probe: make(chan struct{}, 1), runs: make(map[*delivery]struct{})}
+	x := &dispatcher{r: r, probe: make(chan struct{}, 1)}
 	var marks map[int]uint64
 	if m := r.mem.marks.Load(); m != nil {
 		marks = *m
@@ -60,10 +61,13 @@ func (x *dispatcher) deliver(msg jetstream.Msg) {
 	default:
 	}
 	until := time.Now().Add(x.r.ackWaitOf(n)).UnixNano()
+	partition, body := leadingPartition(msg.Subject()), msg
 	x.mu.Lock()
-	body := msg
-	if x.limit > 0 && x.log.bodies >= x.limit && !x.await(n) {
-		body = nil // it comes again
+	if x.limit > 0 && x.log.bodies >= x.limit {
+		// The first of a partition is always taken, as others wait for it.
+		if i, _ := x.log.lane(partition).find(seq); i > 0 && !x.await(n) {
+			body = nil // it comes again
+		}
 	}
 	switch intake(x.r.intake.Load()) {
 	case intakeDrop:
@@ -76,7 +80,7 @@ func (x *dispatcher) deliver(msg jetstream.Msg) {
 			return
 		}
 	}
-	fresh := x.log.arrive(leadingPartition(msg.Subject()), seq, n, body, until)
+	fresh := x.log.arrive(partition, seq, n, body, until)
 	x.dispatch()
 	x.mu.Unlock()
 	if !fresh {
@@ -110,24 +114,33 @@ func (x *dispatcher) dispatch() {
 func (x *dispatcher) work() {
 	x.mu.Lock()
 	for intake(x.r.intake.Load()) == intakeRun || x.log.closing {
-		l, w, ok := x.log.start(time.Now().UnixNano())
+		now := time.Now()
+		l, w, ok := x.log.start(now.UnixNano())
 		if !ok {
 			break
 		}
-		m := &Msg{delivery{Msg: w.body, run: x.r, partition: l.partition, seq: w.seq}}
+		m := &Msg{delivery{Msg: w.body, run: x.r, partition: l.partition, seq: w.seq, begun: now, wait: x.r.ackWaitOf(w.deliveries)}}
 		d := &m.delivery
+		d.deadline.Store(w.until)
 		x.log.take(l, w.seq, d)
-		x.runs[d] = struct{}{}
-		x.mu.Unlock()
+		d.slot = len(x.runs)
+		x.runs = append(x.runs, d)
 		x.r.wake()
-		x.run(m, w)
+		x.mu.Unlock()
+		x.run(m)
 		x.mu.Lock()
-		delete(x.runs, d)
+		last := len(x.runs) - 1
+		x.runs[d.slot] = x.runs[last]
+		x.runs[d.slot].slot = d.slot
+		x.runs[last] = nil
+		x.runs = x.runs[:last]
 		over := x.finish(d)
-		x.mu.Unlock()
 		x.r.wake()
-		x.tell(over)
-		x.mu.Lock()
+		if over != nil {
+			x.mu.Unlock()
+			x.tell(over)
+			x.mu.Lock()
+		}
 	}
 	x.workers--
 	x.room.Broadcast()
@@ -137,12 +150,8 @@ func (x *dispatcher) work() {
 
 // run calls the handler. It has the whole ack wait, although the message may have
 // waited for its turn.
-func (x *dispatcher) run(m *Msg, w waiting) {
-	d := &m.delivery
-	d.begun = time.Now()
-	d.wait = x.r.ackWaitOf(w.deliveries)
-	d.deadline.Store(w.until)
-	if time.Duration(w.until-d.begun.UnixNano()) < d.wait*9/10 && d.Msg.InProgress() == nil {
+func (x *dispatcher) run(m *Msg) {
+	if d := &m.delivery; d.until().Sub(d.begun) < d.wait*9/10 && d.Msg.InProgress() == nil {
 		x.r.extend(d)
 	}
 	x.r.call(m)
@@ -216,12 +225,14 @@ func (x *dispatcher) look() {
 }
 
 // unpinned gives back what was not started, as another instance gets what comes
-// next. That one starts nothing before the messages that are left here, which
-// nobody else gets any more, are settled. If it was not known yet whether a third
-// instance has messages, these wait for as long as that could keep them.
+// next. Where deliveries are limited it is run here instead, as giving it back
+// would use them up: the other instance starts nothing before.
 func (x *dispatcher) unpinned() {
 	x.mu.Lock()
-	back := x.log.giveBack()
+	var back []given
+	if x.log.maxDeliver == 0 {
+		back = x.log.giveBack()
+	}
 	x.log.unpinned()
 	x.alone = x.log.fenced && x.log.bodies > 0
 	alone := x.alone
@@ -280,9 +291,5 @@ func (x *dispatcher) close() {
 func (x *dispatcher) running() []*delivery {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	out := make([]*delivery, 0, len(x.runs))
-	for d := range x.runs {
-		out = append(out, d)
-	}
-	return out
+	return slices.Clone(x.runs)
 }

@@ -27,6 +27,41 @@
 // [SetMemberMappings], while they consume: see [CreateElastic] and
 // [ElasticConsume].
 //
+// # Order with many messages in flight
+//
+// With MaxAckPending 1 the server has one message of a member in flight, which is
+// strict order at the price of a round trip for each. With more, and explicit
+// acknowledgement, the same is promised for each partition: its handlers never
+// overlap, and a message starts only when every earlier one that was delivered is
+// settled, which is acknowledged, terminated, or given up by the server. This
+// holds through Nak, redelivery, rebalance, step-down, stop and lost connections,
+// and across the instances of a member, as long as each handler settles before
+// its ack deadline. [WithConcurrency] handles several partitions at once.
+//
+// A handler that outlives its deadline has its context cancelled there; from then
+// on that one message may run elsewhere too, and nothing behind it starts here.
+// Not promised: order without acknowledgement (AckNone); beside instances of
+// orbit.go in the same member; for messages acknowledged past the session, by
+// their reply subject, sooner than after one ack deadline; after the process or
+// its network stood still for longer than the deadline; and with a single server
+// that was killed before it had stored the consumer's state.
+//
+// A message that is not settled holds its partition, and with it what the server
+// has delivered behind it. When that fills MaxAckPending the server delivers
+// nothing more, to no partition of the member: see [Status] and Events. Messages
+// kept in memory are at most MaxAckPending, 1,000 if that is unlimited. Redelivery
+// counts (MaxDeliver) start again when a rebalance makes a new consumer.
+//
+// # The hop into an elastic group's stream
+//
+// The server copies the origin's messages into the work-queue stream. In a
+// cluster, after a server was killed, that can stand still for 40 s to two
+// minutes, and a leader that lost its place can skip messages for good or copy
+// them twice. [DescribeElastic] and [Events] tell of it, [AuditElastic] finds what
+// never arrived, [RestartSourcing] ends a stall. Messages that were skipped can
+// not be put back in order. If that is not acceptable, use a static group, which
+// does not have this hop.
+//
 // # AckWait drives everything
 //
 // How fast a member notices a fault is derived from the AckWait of the consumer

@@ -40,7 +40,7 @@ func CreateElastic(ctx context.Context, js jetstream.JetStream, streamName strin
 		MemberMappings:      o.mappings,
 	}
 	c, err := createElastic(ctx, js, streamName, consumerGroupName, c, o)
-	return c, failed("create elastic group", streamName, consumerGroupName, "", err)
+	return c, failed("create elastic group", streamName, consumerGroupName, "", withRefusal(js, err))
 }
 
 func createElastic(ctx context.Context, js jetstream.JetStream, stream, group string, c *ElasticConsumerGroupConfig, o createOptions) (*ElasticConsumerGroupConfig, error) {
@@ -147,7 +147,7 @@ func (s *store) rollBack(ctx context.Context, stream, group string, c *ElasticCo
 // (oracle: GetElasticConsumerGroupConfig).
 func GetElasticConsumerGroupConfig(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string) (*ElasticConsumerGroupConfig, error) {
 	c, err := readElastic(ctx, js, streamName, consumerGroupName)
-	return c, failed("get elastic group", streamName, consumerGroupName, "", err)
+	return c, failed("get elastic group", streamName, consumerGroupName, "", withRefusal(js, err))
 }
 
 func readElastic(ctx context.Context, js jetstream.JetStream, stream, group string) (*ElasticConsumerGroupConfig, error) {
@@ -183,7 +183,7 @@ func DeleteElastic(ctx context.Context, js jetstream.JetStream, streamName strin
 	ctx, cancel := call(ctx, js)
 	defer cancel()
 	err := deleteElastic(ctx, js, streamName, consumerGroupName, writeOpts(opts))
-	return failed("delete elastic group", streamName, consumerGroupName, "", err)
+	return failed("delete elastic group", streamName, consumerGroupName, "", withRefusal(js, err))
 }
 
 func deleteElastic(ctx context.Context, js jetstream.JetStream, stream, group string, o writeOptions) error {
@@ -228,7 +228,7 @@ func ListElasticActiveMembers(ctx context.Context, js jetstream.JetStream, strea
 	if err == nil {
 		active, err = activeMembers(ctx, js, elasticFlavour, streamName, consumerGroupName, memberNames(c.Members, c.MemberMappings))
 	}
-	return active, failed("list active members of elastic group", streamName, consumerGroupName, "", err)
+	return active, failed("list active members of elastic group", streamName, consumerGroupName, "", withRefusal(js, err))
 }
 
 // ElasticMemberStepDown makes the pinned instance of a member give way: the
@@ -249,7 +249,7 @@ func ElasticIsInMembershipAndActive(ctx context.Context, js jetstream.JetStream,
 		active, err = activeMembers(ctx, js, elasticFlavour, streamName, consumerGroupName, []string{memberName})
 	}
 	if err != nil {
-		return false, false, failed("look for member", streamName, consumerGroupName, memberName, err)
+		return false, false, failed("look for member", streamName, consumerGroupName, memberName, withRefusal(js, err))
 	}
 	return c.IsInMembership(memberName), len(active) != 0, nil
 }

@@ -57,6 +57,17 @@ type (
 		err      error
 	}
 	evUnpinned struct{ err error }
+	// evLeft means that the consumer is gone and the member dropped, so far as no
+	// other instance needs them.
+	evLeft struct {
+		released, dropped bool
+		err               error
+	}
+	// evMembership is what the session did to the group's membership, to be told:
+	// tellEnrolled, tellEvicted.
+	evMembership struct{ what any }
+	// evSource is news of the sourcing of the group's stream, to be told.
+	evSource struct{ what any }
 	// evAdjusted means that the consumer has our settings, so far as they can be
 	// changed. Not now: it has an unacknowledged message, which a shorter ack wait
 	// would deliver again at once.
@@ -140,6 +151,8 @@ type (
 	actLook struct{}
 	// * evUnpinned
 	actUnpin struct{}
+	// * evLeft. The consumer is left alone unless it was created then.
+	actLeave struct{ created time.Time }
 	// * evAdjusted
 	actAdjust struct{}
 
@@ -164,6 +177,9 @@ type (
 	tellRevoked  struct{ partitions []int }
 	tellPinned   struct{ pin string }
 	tellStalled  struct{ partitions []int }
+	tellEnrolled struct{}
+	tellLeft     struct{}
+	tellEvicted  struct{ members []string }
 	tellGivenUp  struct {
 		partition       int
 		seq, deliveries uint64

@@ -1,6 +1,9 @@
 package pcgroups
 
-import "log/slog"
+import (
+	"log/slog"
+	"time"
+)
 
 // Events are functions that a session calls as things happen. Each may be nil.
 // They are called one at a time, in order, by the session itself, which waits for
@@ -27,6 +30,18 @@ type Events struct {
 	// not deliver it again. It stays in the stream. Messages given up while another
 	// instance or no instance was pinned, or with MaxAckPending 1, are not told.
 	MessageGivenUp func(partition int, sequence uint64, deliveries uint64)
+	// MemberEvicted tells that this session has dropped a member that was gone from
+	// the group. See WithAutoMembership.
+	MemberEvicted func(name string)
+	// SourceStalled tells that messages wait in the group's stream and are not
+	// copied into its work-queue stream; see RestartSourcing. SourceRecovered tells
+	// that this is over, after so long. SourceSkipped tells of messages that were
+	// skipped, copied twice, or are about to be; see AuditElastic. All three are
+	// for elastic groups, and looked for by the member that has partition 0: every
+	// 5 s, if one of them or a logger is set.
+	SourceStalled   func(stall SourceStall)
+	SourceRecovered func(after time.Duration)
+	SourceSkipped   func(skip SourceSkip)
 	// Recovered tells of a fault that the session got over or keeps trying to.
 	Recovered func(err error)
 	// Ended tells that the session is over, and is the last call. The error is
@@ -61,6 +76,19 @@ func (o *observer) tell(what any) {
 		o.info("message given up", "partition", what.partition, "sequence", what.seq, "deliveries", what.deliveries)
 		if o.events.MessageGivenUp != nil {
 			o.events.MessageGivenUp(what.partition, what.seq, what.deliveries)
+		}
+	case SourceStall, sourceRecovered, SourceSkip:
+		o.tellSource(what)
+	case tellEnrolled:
+		o.info("joined the group")
+	case tellLeft:
+		o.info("left the group")
+	case tellEvicted:
+		for _, m := range what.members {
+			o.info("evicted another", "evicted", m)
+			if o.events.MemberEvicted != nil {
+				o.events.MemberEvicted(m)
+			}
 		}
 	case tellPinned:
 		if what.pin == "" {

@@ -23,6 +23,8 @@ type flavour struct {
 	recreates bool
 	// removesAcked: the group's stream keeps a message until it is acknowledged.
 	removesAcked bool
+	// sourced: the group's stream is filled by the server from another.
+	sourced bool
 	// deletesConsumer: a member removes its consumer when the group is changed
 	// or deleted, as nothing else will.
 	deletesConsumer bool
@@ -55,6 +57,9 @@ var staticFlavour = &flavour{
 	deletesConsumer: true,
 	view: func(value []byte, member string) (view, error) {
 		c, err := decodeStatic(value)
+		if err == nil {
+			err = validateShare(c.MaxMembers, c.Members)
+		}
 		if err != nil {
 			return view{}, err
 		}
@@ -74,9 +79,13 @@ var elasticFlavour = &flavour{
 	consumerName: func(_, member string) string { return member },
 	explicitAck:  true,
 	removesAcked: true,
+	sourced:      true,
 	recreates:    true,
 	view: func(value []byte, member string) (view, error) {
 		c, err := decodeElastic(value)
+		if err == nil {
+			err = validateShare(c.MaxMembers, c.Members)
+		}
 		if err != nil {
 			return view{}, err
 		}

@@ -88,6 +88,10 @@ func (s *state) learn(ev event, out *plan) {
 			out.do(actReport{ev.err})
 		}
 
+	case evLeft:
+		s.request = false
+		s.learnLeft(ev, out)
+
 	case evAdjusted:
 		s.request = false
 		s.learnAdjusted(ev, out)
@@ -136,13 +140,17 @@ func (s *state) learn(ev event, out *plan) {
 		out.do(actTell{tellStalled(ev)})
 	case evGivenUp:
 		out.do(actTell{tellGivenUp(ev)})
+	case evSource:
+		out.do(actTell{ev.what})
+	case evMembership:
+		out.do(actTell{ev.what})
 
 	case evTimer:
 		s.timer, s.hold = false, false
 	case evTick:
 		s.suspect = true
 	case evStop:
-		s.end(ending{unstarted: intakeGiveBack, unpin: true})
+		s.end(ending{unstarted: intakeGiveBack, unpin: true, leave: s.leaves})
 	case evHandlerFailed:
 		s.end(ending{err: because(ErrHandler, ev.err, "the message stays unacknowledged; mend the handler and join again"),
 			unstarted: intakeGiveBack, unpin: true})

@@ -40,14 +40,18 @@ func (b *natsBackend) gone(ctx context.Context, seq uint64) (bool, error) {
 }
 
 func (b *natsBackend) first(ctx context.Context, partition int, seq uint64) (bool, error) {
+	_, _, floor, err := b.flight(ctx)
 	if !b.fl.removesAcked {
-		_, _, floor, err := b.flight(ctx)
 		if err == nil && floor == 0 {
 			err = errors.New("nothing was acknowledged in order yet")
 		}
 		return floor+1 >= seq, err
 	}
-	m, err := b.message(ctx, messageRequest{Seq: 1, NextFor: strconv.Itoa(partition) + ".>"})
+	if err != nil {
+		return false, err
+	}
+	// What was given up stays in the stream for ever, behind the floor.
+	m, err := b.message(ctx, messageRequest{Seq: floor + 1, NextFor: strconv.Itoa(partition) + ".>"})
 	return m >= seq, err
 }
 

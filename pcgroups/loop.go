@@ -22,6 +22,8 @@ type loop struct {
 	keepAlive   time.Duration // WithKeepAlive
 	concurrency int           // WithConcurrency
 	check       time.Duration // how often to look at the server unprompted
+	auto        *autoMember   // WithAutoMembership; nil without
+	source      *sourceWatch  // nil: nobody wants to know
 
 	events chan event
 	quit   chan struct{} // closed when events are no longer read
@@ -47,7 +49,7 @@ func newLoop(fl *flavour, b backend, handle func(jetstream.Msg), o consumeOption
 		session: newSession(), backend: b, handle: handle, observer: o.observer, name: name,
 		keepAlive: o.keepAlive, concurrency: o.concurrency, check: o.check,
 		events: make(chan event), quit: make(chan struct{}),
-		state: state{fl: fl, rejoin: o.rejoin}, timer: t, cancel: func() {}, unwatch: func() {}, memory: new(memory),
+		state: state{fl: fl, rejoin: o.rejoin, leaves: o.auto != nil}, timer: t, cancel: func() {}, unwatch: func() {}, memory: new(memory),
 	}
 }
 
@@ -67,6 +69,8 @@ func (l *loop) run(first ...event) {
 	stop := l.session.stop
 	tick := time.NewTicker(l.check)
 	defer tick.Stop()
+	l.auto.start()
+	unwatchSource := l.watchSource()
 	for _, ev := range first {
 		l.step(ev)
 	}
@@ -90,6 +94,8 @@ func (l *loop) run(first ...event) {
 		}
 	}
 	close(l.quit)
+	l.auto.stop()
+	unwatchSource()
 	l.timer.Stop()
 	l.unwatch()
 	l.cancel()
@@ -106,6 +112,7 @@ func (l *loop) step(ev event) {
 	}
 	var actions []action
 	l.state, actions = l.state.step(ev)
+	l.auto.observe(ev, l.state.busy)
 	for _, a := range actions {
 		l.perform(a)
 	}
@@ -168,6 +175,9 @@ func (l *loop) perform(a action) {
 			ev, c := l.backend.adjust(ctx)
 			return refreshed{c, ev, ev.err == nil}
 		})
+	case actLeave:
+		mem := l.memory
+		l.request(func(ctx context.Context) event { return l.leave(ctx, mem, a) })
 	case actUnpin:
 		pin := l.memory.pinID()
 		l.request(func(ctx context.Context) event {

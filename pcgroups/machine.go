@@ -29,6 +29,7 @@ type ending struct {
 	unstarted intake // what happens to messages that were not started
 	release   bool   // delete the consumer
 	unpin     bool   // let a standby in at once
+	leave     bool   // drop the member, if no standby is there
 	bare      bool   // the connection is closed: nothing can be asked
 }
 
@@ -36,6 +37,7 @@ type ending struct {
 type state struct {
 	fl     *flavour
 	rejoin bool // the session outlives its group (WithRejoin)
+	leaves bool // its member leaves the group with it (WithAutoMembership)
 
 	// What should be.
 	known    bool // a configuration was seen
@@ -76,6 +78,7 @@ type state struct {
 	winding  bool // no request from before the ending is under way
 	released bool // asked for
 	unpinned bool // asked for
+	left     bool // asked for
 	done     bool
 }
 
@@ -161,7 +164,7 @@ func (s *state) wind(out *plan) {
 	switch {
 	case s.pull == pullOn:
 		s.pull = pullStopping
-		out.do(actDrain{unstarted: s.ending.unstarted})
+		out.do(actDrain{unstarted: s.ending.unstarted, settle: s.ending.leave})
 	case s.pull == pullStopping:
 	case s.request:
 		// What was asked before is of no use any more, but for a release; what
@@ -180,6 +183,9 @@ func (s *state) wind(out *plan) {
 	case s.attached && s.ending.unpin && !s.unpinned && !s.ending.bare:
 		s.winding, s.unpinned = true, true
 		s.ask(out, actUnpin{})
+	case s.ending.leave && !s.left && !s.ending.bare:
+		s.winding, s.left = true, true
+		s.ask(out, actLeave{s.created})
 	default:
 		s.done = true
 		if s.busy && s.ending.err == nil {
@@ -219,6 +225,20 @@ func (s *state) leave(out *plan) {
 	s.attached, s.gone, s.stale, s.suspect = false, false, false, false
 	s.adjust, s.pinned, s.yield = false, false, false
 	s.have, s.haveOf = nil, nil
+}
+
+// learnLeft takes note of what became of the consumer and the membership at the
+// end.
+func (s *state) learnLeft(ev evLeft, out *plan) {
+	if ev.err != nil {
+		out.do(actReport{ev.err})
+	}
+	if ev.released && s.attached {
+		s.leave(out)
+	}
+	if ev.dropped {
+		out.do(actTell{tellLeft{}})
+	}
 }
 
 // retry tries again after a while, which grows with every failure.

@@ -15,7 +15,7 @@ import (
 // pull, a session that gets stuck, and actions after the end.
 func TestMachineRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, s: state{fl: rapid.SampledFrom([]*flavour{staticFlavour, elasticFlavour}).Draw(t, "flavour"), rejoin: rapid.Bool().Draw(t, "rejoin")}}
+		w := &world{t: t, s: state{fl: rapid.SampledFrom([]*flavour{staticFlavour, elasticFlavour}).Draw(t, "flavour"), rejoin: rapid.Bool().Draw(t, "rejoin"), leaves: rapid.Bool().Draw(t, "leaves")}}
 		w.config(1)
 		for range rapid.IntRange(30, 120).Draw(t, "events") {
 			if !w.finished {
@@ -65,7 +65,7 @@ func (w *world) step(ev event) {
 
 func (w *world) watch(a action) {
 	switch a := a.(type) {
-	case actWatch, actJoin, actRelease, actLook, actUnpin, actAdjust:
+	case actWatch, actJoin, actRelease, actLook, actUnpin, actAdjust, actLeave:
 		if w.request != nil {
 			w.t.Fatalf("%T while %T is under way", a, w.request)
 		}
@@ -90,6 +90,8 @@ func (w *world) watch(a action) {
 			if r.final {
 				w.t.Fatal("deleting the durable is cut short")
 			}
+		case actLeave:
+			w.t.Fatal("leaving is cut short")
 		}
 	case actTimer:
 		w.timer = true
@@ -108,7 +110,7 @@ func (w *world) watch(a action) {
 		if w.attached {
 			w.t.Fatal("a second consumer")
 		}
-	case actRelease:
+	case actRelease, actLeave:
 		if w.pulling || w.draining {
 			w.t.Fatal("the consumer is deleted under its pull")
 		}
@@ -216,6 +218,8 @@ func (w *world) answer(outcome int) {
 			w.t.Fatal("settings are changed under a pull")
 		}
 		w.step(evAdjusted{notNow: outcome == 0, timing: timing{ackWait: 2}})
+	case actLeave:
+		w.step(evLeft{released: outcome != 0, dropped: !failed, err: nil})
 	case actUnpin:
 		if failed {
 			w.step(evUnpinned{errBoom})

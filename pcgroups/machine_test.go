@@ -62,7 +62,7 @@ func runScript(t *testing.T, script string) string {
 		fmt.Fprintln(&out, line)
 		words := strings.Fields(cmd)
 		if words[0] == "session" {
-			s = state{fl: map[string]*flavour{"static": staticFlavour, "elastic": elasticFlavour}[words[1]], rejoin: slices.Contains(words, "rejoin")}
+			s = state{fl: map[string]*flavour{"static": staticFlavour, "elastic": elasticFlavour}[words[1]], rejoin: slices.Contains(words, "rejoin"), leaves: slices.Contains(words, "leaves")}
 			continue
 		}
 		ev, err := parseEvent(words)
@@ -91,7 +91,7 @@ func runScript(t *testing.T, script string) string {
 //	watching    watch-failed    watch-lost    joined [differs|adjustable] CREATED PARTITION…
 //	join-failed error|not-unique|occupied|refused
 //	released [failed]    looked ok CREATED [ACKWAIT]|newer CREATED REV|unfit CREATED|no-consumer|no-config|no-bucket|failed
-//	unpinned    trouble    pull-ended    drained [late]    idle    pinned ID
+//	unpinned    left [released] [dropped] [failed]    trouble    pull-ended    drained [late]    idle    pinned ID
 //	overdue    adjusted ACKWAIT|not-now|failed
 //	timer    tick    stop    handler-failed    closed
 func parseEvent(w []string) (event, error) {
@@ -162,6 +162,12 @@ func parseEvent(w []string) (event, error) {
 		}
 	case "unpinned":
 		return evUnpinned{}, nil
+	case "left":
+		ev := evLeft{released: slices.Contains(w, "released"), dropped: slices.Contains(w, "dropped")}
+		if slices.Contains(w, "failed") {
+			ev.err = boom
+		}
+		return ev, nil
 	case "trouble":
 		return evPullTrouble{boom}, nil
 	case "pull-ended":
@@ -221,6 +227,8 @@ func inWords(a action) string {
 		return "look at the server"
 	case actUnpin:
 		return "unpin"
+	case actLeave:
+		return fmt.Sprintf("leave the group and the consumer created at %d", a.created.Unix())
 	case actAdjust:
 		return "give the consumer our settings"
 	case actCancel:

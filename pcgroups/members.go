@@ -38,7 +38,7 @@ func listGroups(ctx context.Context, js jetstream.JetStream, fl *flavour, stream
 	if err == nil {
 		groups, err = s.list(ctx, stream)
 	}
-	return groups, failed("list "+fl.kind+" groups of", stream, "", "", err)
+	return groups, failed("list "+fl.kind+" groups of", stream, "", "", withRefusal(js, err))
 }
 
 // listConsumers returns all consumers of a stream. Unlike ranging over the
@@ -89,7 +89,7 @@ func stepDown(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, 
 	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrInvalidConsumerName) {
 		err = because(ErrMemberNotInGroup, err, "the member has no running instance, or its name is misspelt")
 	}
-	return failed("step down in "+fl.kind+" group", stream, group, member, err)
+	return failed("step down in "+fl.kind+" group", stream, group, member, withRefusal(js, err))
 }
 
 func unpin(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, group, member string) error {

@@ -73,7 +73,7 @@ func SetMemberMappings(ctx context.Context, js jetstream.JetStream, streamName s
 		c.Members, c.MemberMappings = nil, memberMappings
 		return nil
 	})
-	return failed("set member mappings of", streamName, consumerGroupName, "", err)
+	return failed("set member mappings of", streamName, consumerGroupName, "", withRefusal(js, err))
 }
 
 // DeleteMemberMappings removes the mappings of an elastic group, which then has
@@ -84,7 +84,7 @@ func DeleteMemberMappings(ctx context.Context, js jetstream.JetStream, streamNam
 		c.MemberMappings = nil
 		return nil
 	})
-	return failed("delete member mappings of", streamName, consumerGroupName, "", err)
+	return failed("delete member mappings of", streamName, consumerGroupName, "", withRefusal(js, err))
 }
 
 // ClearMembership removes the members and mappings of an elastic group, so that
@@ -95,7 +95,7 @@ func ClearMembership(ctx context.Context, js jetstream.JetStream, streamName str
 		c.Members, c.MemberMappings = nil, nil
 		return nil
 	})
-	return failed("clear membership of", streamName, consumerGroupName, "", err)
+	return failed("clear membership of", streamName, consumerGroupName, "", withRefusal(js, err))
 }
 
 // checkMembership refuses a membership that no member could ever consume by.
@@ -122,7 +122,7 @@ func changeMembers(ctx context.Context, js jetstream.JetStream, op, stream, grou
 		return nil
 	})
 	if err != nil {
-		return nil, failed(op, stream, group, "", err)
+		return nil, failed(op, stream, group, "", withRefusal(js, err))
 	}
 	return withoutEmpty(sortedSet(c.Members)), nil
 }
@@ -177,6 +177,9 @@ func (s *store) tryChange(ctx context.Context, stream, group string, revision ui
 		return c, nil
 	}
 	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if err := validateShare(c.MaxMembers, c.Members); err != nil {
 		return nil, err
 	}
 	value, err := editMembership(e.value, c.Members, c.MemberMappings)

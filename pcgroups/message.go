@@ -72,13 +72,14 @@ type delivery struct {
 	begun    time.Time     // when the handler was called
 	wait     time.Duration // how long the server waits for it; 0: for ever
 	deadline atomic.Int64  // when the server takes the message back, in Unix nanoseconds
-	settling atomic.Bool   // being, or
+	settling atomic.Bool   // being, perhaps, or
 	settled  atomic.Bool   // acknowledged, terminated or given back
 	again    atomic.Int64  // when it comes again if it was given back, in Unix nanoseconds
 	returned atomic.Bool   // the handler did
 
 	partition int    // of a dispatcher's
 	seq       uint64 // of a dispatcher's
+	slot      int    // where its dispatcher keeps it while it runs
 }
 
 // Ack acknowledges the message: it is done and the next one of its partition can
@@ -130,17 +131,17 @@ func (d *delivery) giveBack(nak func() error, delay time.Duration) error {
 func (d *delivery) settle(ask func() error, acked bool) error {
 	d.settling.Store(true)
 	err := ask()
-	switch {
-	case err == nil && d.run != nil:
+	if err == nil && d.run != nil {
 		d.run.settle(d, acked)
-	case err != nil && !d.settled.Load():
-		d.settling.Store(false)
 	}
-	return err
+	return err // with an error the server may have heard of it all the same
 }
 
 // leaving tells whether the server may not wait for the message any more.
 func (d *delivery) leaving() bool { return d.settling.Load() }
+
+// ends is when the server takes the message back, in Unix nanoseconds.
+func (d *delivery) ends() int64 { return d.deadline.Load() }
 
 // HandlerFunc adapts a handler that returns an error. An error ends the session
 // with [ErrHandler] and leaves the message unacknowledged, so that it comes back

@@ -18,7 +18,9 @@ import (
 //   - with neither the result is empty.
 //
 // Members beyond maxMembers are in the result with no partitions, so that they
-// can be told apart from names that are not members.
+// can be told apart from names that are not members. So are all members if there
+// are more than 1,048,576 partitions for each: no server takes a consumer with so
+// many filters.
 func Assignments(maxMembers uint, members []string, mappings []MemberMapping) map[string][]int {
 	out := make(map[string][]int)
 	if len(members) == 0 {
@@ -37,10 +39,19 @@ func Assignments(maxMembers uint, members []string, mappings []MemberMapping) ma
 	return out
 }
 
+// maxShare is how many partitions one member can have at most. Each is a filter in
+// the request for its consumer, which the server takes up to max_payload, 1 MiB
+// unless configured. Without a bound, one number in the bucket would have every
+// member run out of memory.
+const maxShare = 1 << 20
+
 // share returns the partitions of the i-th of n members: its run and, where the
 // division leaves a remainder, one partition of it.
 func share(i, n, partitions uint) []int {
 	per := partitions / n
+	if per > maxShare {
+		return nil
+	}
 	out := make([]int, 0, per+1)
 	for p := i * per; p < (i+1)*per; p++ {
 		out = append(out, int(p))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // ConsumerGroupConsumeContext is the part of a session that the oracle has.
@@ -71,6 +72,7 @@ type session struct {
 	mu      sync.Mutex
 	status  Status
 	err     error
+	since   time.Time     // when it began to consume; zero: it does not
 	changed chan struct{} // closed and replaced whenever the status changes
 }
 
@@ -149,9 +151,23 @@ func (s *session) Status() Status {
 func (s *session) update(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	was := s.status.Consuming
 	change(&s.status)
+	switch is := s.status.Consuming; {
+	case !is:
+		s.since = time.Time{}
+	case !was:
+		s.since = time.Now()
+	}
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// consumingSince is when the pull began that is under way; zero: there is none.
+func (s *session) consumingSince() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.since
 }
 
 // finish makes the end known, once everything is down.

@@ -151,10 +151,10 @@ func TestOrderWhenThePinMoves(t *testing.T) {
 		disturb   func(f *fixture, links []*natstest.Proxy)
 		mayRepeat bool // an acknowledgement may be lost with its connection
 	}{
-		{name: "step-down", ackWait: 2 * time.Second, period: 400 * time.Millisecond, disturb: func(f *fixture, _ []*natstest.Proxy) {
+		{name: "step-down", ackWait: 5 * time.Second, period: time.Second, disturb: func(f *fixture, _ []*natstest.Proxy) {
 			_ = pcgroups.ElasticMemberStepDown(f.ctx(), f.js, "ORDERS", "workers", "m1")
 		}},
-		{name: "step-down, 2 deliveries", deliver: 2, ackWait: 2 * time.Second, period: 400 * time.Millisecond, disturb: func(f *fixture, _ []*natstest.Proxy) {
+		{name: "step-down, 2 deliveries", deliver: 2, ackWait: 5 * time.Second, period: time.Second, disturb: func(f *fixture, _ []*natstest.Proxy) {
 			_ = pcgroups.ElasticMemberStepDown(f.ctx(), f.js, "ORDERS", "workers", "m1")
 		}},
 		{name: "connection lost", ackWait: 500 * time.Millisecond, period: 1500 * time.Millisecond, mayRepeat: true, disturb: func(_ *fixture, links []*natstest.Proxy) {
@@ -171,12 +171,12 @@ func TestOrderWhenThePinMoves(t *testing.T) {
 			f.elastic(8, "m1")
 			h := &moody{check: f.check, work: 5 * time.Millisecond, nak: 5, maxDeliver: uint64(tt.deliver)}
 			var links []*natstest.Proxy
-			for range 3 {
+			for range 2 {
 				_, p := f.far(0, "m1", h.handler("m1"), many(tt.ackWait, tt.deliver), pcgroups.WithConcurrency(8))
 				links = append(links, p)
 			}
 			stop := f.every(tt.period, func() { tt.disturb(f, links) })
-			for range 40 {
+			for range 25 {
 				f.burst(16, 5)
 				f.reach(f.published() - 500)
 			}

@@ -30,7 +30,7 @@ import (
 func CreateStatic(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, maxNumMembers uint, filters []string, members []string, memberMappings []MemberMapping, opts ...CreateOption) (*StaticConsumerGroupConfig, error) {
 	c := &StaticConsumerGroupConfig{MaxMembers: maxNumMembers, Filters: filters, Members: members, MemberMappings: memberMappings}
 	c, err := createStatic(ctx, js, streamName, consumerGroupName, c, createOpts(opts))
-	return c, failed("create static group", streamName, consumerGroupName, "", err)
+	return c, failed("create static group", streamName, consumerGroupName, "", withRefusal(js, err))
 }
 
 func createStatic(ctx context.Context, js jetstream.JetStream, stream, group string, c *StaticConsumerGroupConfig, o createOptions) (*StaticConsumerGroupConfig, error) {
@@ -85,7 +85,7 @@ func createStatic(ctx context.Context, js jetstream.JetStream, stream, group str
 // (oracle: GetStaticConsumerGroupConfig).
 func GetStaticConsumerGroupConfig(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string) (*StaticConsumerGroupConfig, error) {
 	c, err := readStatic(ctx, js, streamName, consumerGroupName)
-	return c, failed("get static group", streamName, consumerGroupName, "", err)
+	return c, failed("get static group", streamName, consumerGroupName, "", withRefusal(js, err))
 }
 
 func readStatic(ctx context.Context, js jetstream.JetStream, stream, group string) (*StaticConsumerGroupConfig, error) {
@@ -122,7 +122,7 @@ func DeleteStatic(ctx context.Context, js jetstream.JetStream, streamName string
 	ctx, cancel := call(ctx, js)
 	defer cancel()
 	err := deleteStatic(ctx, js, streamName, consumerGroupName, writeOpts(opts))
-	return failed("delete static group", streamName, consumerGroupName, "", err)
+	return failed("delete static group", streamName, consumerGroupName, "", withRefusal(js, err))
 }
 
 func deleteStatic(ctx context.Context, js jetstream.JetStream, stream, group string, o writeOptions) error {
@@ -251,7 +251,7 @@ func ListStaticActiveMembers(ctx context.Context, js jetstream.JetStream, stream
 	if err == nil {
 		active, err = activeMembers(ctx, js, staticFlavour, streamName, consumerGroupName, memberNames(c.Members, c.MemberMappings))
 	}
-	return active, failed("list active members of static group", streamName, consumerGroupName, "", err)
+	return active, failed("list active members of static group", streamName, consumerGroupName, "", withRefusal(js, err))
 }
 
 // StaticMemberStepDown makes the pinned instance of a member give way: the

@@ -2,14 +2,17 @@ package pcgroups
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 )
 
 const (
 	probeFirst    = time.Millisecond
 	probePatience = 4 * time.Millisecond
-	probeMost     = 100 * time.Millisecond
+	probeMost     = 50 * time.Millisecond
+	clearAtOnce   = 32 // partitions
 )
 
 // tend does for a backlog what its workers have no time for. It lifts the fence,
@@ -24,6 +27,9 @@ func (x *dispatcher) tend(server lookout) {
 	}()
 	wait := effectiveAckWait(x.r.config)
 	period := max(wait/6, 5*time.Millisecond)
+	var renewing sync.WaitGroup
+	defer renewing.Wait()
+	renewing.Go(func() { x.renew(ctx, server, wait, period) })
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	probe := time.NewTimer(time.Hour)
@@ -42,15 +48,33 @@ func (x *dispatcher) tend(server lookout) {
 				break
 			}
 			// Soon it is not just what was under way.
-			if pause > probePatience && x.clear(ctx, server) {
-				pause = probePatience
+			if pause > probePatience {
+				begun := time.Now()
+				if x.clear(ctx, server) {
+					pause = probePatience
+				}
+				pause = max(pause, 3*time.Since(begun)) // it is for the server to bear
 			}
 			probe.Reset(pause)
 			pause = min(2*pause, probeMost)
 		case <-tick.C:
-			x.extend(ctx, server, wait)
 			x.holds(ctx, server, min(max(wait/4, 50*time.Millisecond), 5*time.Second))
 			told = x.stalled(told)
+		}
+	}
+}
+
+// renew extends the deadlines of messages that wait for their turn, for as long
+// as tend goes on. It has a goroutine of its own, as it must be in time.
+func (x *dispatcher) renew(ctx context.Context, server lookout, wait, period time.Duration) {
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	for {
+		select {
+		case <-x.r.over:
+			return
+		case <-tick.C:
+			x.extend(ctx, server, wait)
 		}
 	}
 }
@@ -93,7 +117,9 @@ func (x *dispatcher) clear(ctx context.Context, server lookout) (any bool) {
 	defer cancel()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, h := range x.log.heads() {
+	heads := x.log.heads()
+	rand.Shuffle(len(heads), func(i, j int) { heads[i], heads[j] = heads[j], heads[i] })
+	for _, h := range heads[:min(len(heads), clearAtOnce)] {
 		x.mu.Unlock()
 		first, err := server.first(ctx, h.partition, h.seq)
 		x.mu.Lock()
@@ -122,7 +148,7 @@ func (x *dispatcher) extend(ctx context.Context, server lookout, wait time.Durat
 	for i, r := range list {
 		replies[i] = r.msg.Reply()
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(wait/3, 10*time.Millisecond))
+	ctx, cancel := context.WithTimeout(ctx, max(wait*2/3, 10*time.Millisecond))
 	defer cancel()
 	if server.progress(ctx, replies) != nil {
 		return // they keep the time they had

@@ -3,6 +3,7 @@ package pcgroups
 import (
 	"math"
 	"strings"
+	"unicode/utf8"
 )
 
 // Validate tells whether the configuration can work, by the oracle's rules in
@@ -134,10 +135,23 @@ func validateNewMaxMembers(n uint) error {
 	return nil
 }
 
+// validateShare refuses more partitions for each member than it can have. The
+// oracle does not, and runs out of memory.
+func validateShare(maxMembers uint, members []string) error {
+	n := min(uint(len(sortedSet(members))), maxMembers)
+	if n == 0 || maxMembers/n <= maxShare {
+		return nil
+	}
+	return badField("max_members", "%d for %d members are more than the %d partitions that one member can have", maxMembers, n, maxShare)
+}
+
 // validateSubject refuses filters that are not valid NATS subjects.
 func validateSubject(field, filter string) error {
 	if filter == "" {
 		return badField(field, "a filter must not be empty")
+	}
+	if !utf8.ValidString(filter) {
+		return badField(field, "%q is not UTF-8, and would be stored as something else", filter)
 	}
 	tokens := strings.Split(filter, ".")
 	for i, token := range tokens {
@@ -199,6 +213,9 @@ func validateNewElastic(fl *flavour, group string, c *ElasticConsumerGroupConfig
 	if c.MaxBufferedBytes < -1 {
 		return badField("max_buffered_bytes", "%d is not a number of bytes; use -1 for no limit", c.MaxBufferedBytes)
 	}
+	if err := validateShare(c.MaxMembers, c.Members); err != nil {
+		return err
+	}
 	return checkNewMembers(fl, group, c.Members, c.MemberMappings)
 }
 
@@ -218,6 +235,9 @@ func validateNewStatic(fl *flavour, group string, c *StaticConsumerGroupConfig) 
 				return badField("filters", "%q and %q overlap: a message could match both, which the server refuses", other, f)
 			}
 		}
+	}
+	if err := validateShare(c.MaxMembers, c.Members); err != nil {
+		return err
 	}
 	return checkNewMembers(fl, group, c.Members, c.MemberMappings)
 }

@@ -151,3 +151,20 @@ func texts(diags []*tfprotov6.Diagnostic) []string {
 	}
 	return out
 }
+
+// Prevents: a plan of many new groups that waits for a dead server once for each.
+func TestGlance_givesUp(t *testing.T) {
+	t.Parallel()
+	down := natstest.Start(t)
+	c := testClient(t, down.URL())
+	down.Shutdown()
+	r := elasticGroupResource{groupResource{kind: "elastic", client: c}}
+	plan := &elasticGroupModel{Stream: types.StringValue("ORDERS"), Name: types.StringValue("cg"), PartitioningFilters: filtersList(nil)}
+	var diags diag.Diagnostics
+	r.checkStream(t.Context(), plan, &diags)
+	first := c.last
+	r.checkStream(t.Context(), plan, &diags)
+	if first == nil || c.last != first || len(diags) != 0 {
+		t.Errorf("attempts %p and %p, %v", first, c.last, diags)
+	}
+}

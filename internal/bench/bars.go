@@ -25,6 +25,11 @@ func bars() []Bar {
 		{"throughput_static_map1000", ratio, atLeast, 0.95},
 		{"throughput_elastic_map1000", ratio, atLeast, 0.95},
 		{"throughput_static_map1000_vs_raw", ratio, atLeast, 0.9},
+		{"ordered_rtt10ms", ratio, atLeast, 100},
+		{"ordered_rtt10ms_violations", figure, atMost, 0},
+		{"ordered_rtt1ms_work2ms", ratio, atLeast, 8},
+		{"ordered_rtt1ms_work2ms_violations", figure, atMost, 0},
+		{"ordered_naks_violations", figure, atMost, 0},
 		{"takeover_after_stop", figure, atMost, 100},
 		{"takeover_after_stop", ratio, atMost, 0.1},
 		{"rebalance_p50", figure, atMost, 20},
@@ -34,6 +39,10 @@ func bars() []Bar {
 		{"handover_out_of_order", figure, atMost, 0},
 		{"handover_lost", figure, atMost, 0},
 		{"handover_duplicated", figure, atMost, 0},
+		{"handover_map100_overlaps", figure, atMost, 0},
+		{"handover_map100_out_of_order", figure, atMost, 0},
+		{"handover_map100_lost", figure, atMost, 0},
+		{"handover_map100_duplicated", figure, atMost, 0},
 		{"selfheal_elastic", figure, atMost, 1000},
 		{"selfheal_static_rejoin", figure, atMost, 1000},
 		{"leak_goroutines", figure, atMost, 0},
@@ -41,6 +50,10 @@ func bars() []Bar {
 		{"leak_kv_consumers", figure, atMost, 0},
 		{"assignments_scaling", ratio, atMost, 15},
 		{"assignments_10000_ms", figure, atMost, 5},
+		{"load_growth_join", figure, atMost, 1.5},
+		{"load_growth_heap", figure, atMost, 1.5},
+		{"load_growth_goroutines", figure, atMost, 1.5},
+		{"load_growth_subscriptions", figure, atMost, 1.5},
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 
 // Options say what to measure and how thoroughly.
 type Options struct {
-	// Run selects rows by name; nil is all.
+	// Run selects rows by name; nil is all but those about load.
 	Run *regexp.Regexp
 	// Rounds is the number of rounds of each throughput row, the first of which
 	// is dropped; 0 is the default.
@@ -52,7 +52,13 @@ type plan struct {
 	flips       int           // of ours, in each block
 	oracleFlips time.Duration // of the oracle, in each block
 
-	handover handoverPlan
+	handover, handoverMany handoverPlan
+
+	rtts        []time.Duration // of the plot
+	rttWindow   time.Duration   // of a turn
+	load        []int           // members
+	loadParts   uint
+	loadChanges int // of the membership, at each size
 
 	heals    int           // of ours, for each flavour
 	healWait time.Duration // after which it is never
@@ -68,8 +74,11 @@ func newPlan(o Options) plan {
 		rounds: 10, roundTime: 3 * time.Second, abbas: 4, warmUp: 100 * time.Millisecond,
 		takeovers: 10, oracleTakeovers: 3, takeoverAckWait: 5 * time.Second,
 		flipABBAs: 2, flips: 76, oracleFlips: 10 * time.Second,
-		handover: handoverPlan{groups: 8, flips: 39, every: 1500 * time.Millisecond, work: 500 * time.Millisecond, ackWait: 2 * time.Second},
-		heals:    10, healWait: 10 * time.Second,
+		handover:     handoverPlan{groups: 8, flips: 39, every: 1500 * time.Millisecond, work: 500 * time.Millisecond, ackWait: 2 * time.Second, maxAckPending: 1, backlog: 24},
+		handoverMany: handoverPlan{groups: 12, flips: 27, every: 800 * time.Millisecond, work: 50 * time.Millisecond, ackWait: 8 * time.Second, maxAckPending: 100, backlog: 200},
+		rtts:         []time.Duration{0, 1 * time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond}, rttWindow: 750 * time.Millisecond,
+		load: loadMembers, loadParts: 1000, loadChanges: 6,
+		heals: 10, healWait: 10 * time.Second,
 		cycles: 1000, oracleCycles: 50,
 		assignments: 51, manyMembers: 10_000,
 	}
@@ -78,8 +87,11 @@ func newPlan(o Options) plan {
 			rounds: 3, roundTime: 300 * time.Millisecond, abbas: 1, warmUp: 20 * time.Millisecond,
 			takeovers: 2, oracleTakeovers: 1, takeoverAckWait: time.Second,
 			flipABBAs: 1, flips: 4, oracleFlips: 100 * time.Millisecond,
-			handover: handoverPlan{groups: 4, flips: 3, every: 400 * time.Millisecond, work: 50 * time.Millisecond, ackWait: time.Second},
-			heals:    2, healWait: 2 * time.Second,
+			handover:     handoverPlan{groups: 4, flips: 3, every: 400 * time.Millisecond, work: 50 * time.Millisecond, ackWait: time.Second, maxAckPending: 1, backlog: 24},
+			handoverMany: handoverPlan{groups: 4, flips: 3, every: 400 * time.Millisecond, work: 20 * time.Millisecond, ackWait: 1500 * time.Millisecond, maxAckPending: 100, backlog: 50},
+			rtts:         []time.Duration{0, 2 * time.Millisecond, 10 * time.Millisecond}, rttWindow: 200 * time.Millisecond,
+			load: loadMembers, loadParts: 200, loadChanges: 2,
+			heals: 2, healWait: 2 * time.Second,
 			cycles: 30, oracleCycles: 6,
 			assignments: 5, manyMembers: 1000,
 		}
@@ -97,6 +109,8 @@ func newPlan(o Options) plan {
 type run struct {
 	plan
 	progress io.Writer
+
+	points []Point // of the plot
 
 	mu       sync.Mutex
 	troubles []string // of the experiment under way
@@ -136,18 +150,34 @@ func (r *run) told() []string {
 type experiment struct {
 	rows []string
 	do   func(*run, context.Context) ([]Row, error)
+	// asked is for what takes place only if its rows are asked for.
+	asked bool
+}
+
+// selects tells whether a row of the experiment is to be measured.
+func (e experiment) selects(run *regexp.Regexp, row string) bool {
+	if run == nil {
+		return !e.asked
+	}
+	return run.MatchString(row)
 }
 
 func experiments() []experiment {
-	list := throughputExperiments()
+	list := append(throughputExperiments(), orderedExperiments()...)
+	handovers := func(prefix string, plan func(*run) handoverPlan) experiment {
+		return experiment{rows: handoverRows(prefix), do: func(r *run, ctx context.Context) ([]Row, error) { return r.handovers(ctx, prefix, plan(r)) }}
+	}
 	return append(list,
-		experiment{[]string{"takeover_after_stop"}, (*run).takeover},
-		experiment{[]string{"rebalance_p50", "rebalance_p95"}, (*run).rebalance},
-		experiment{[]string{"handover_overlaps", "handover_out_of_order", "handover_lost", "handover_duplicated"}, (*run).handovers},
-		experiment{[]string{"selfheal_elastic"}, func(r *run, ctx context.Context) ([]Row, error) { return r.selfHeal(ctx, elastic) }},
-		experiment{[]string{"selfheal_static_rejoin"}, func(r *run, ctx context.Context) ([]Row, error) { return r.selfHeal(ctx, static) }},
-		experiment{[]string{"leak_goroutines", "leak_subscriptions", "leak_kv_consumers"}, (*run).leaks},
-		experiment{[]string{"assignments_scaling", "assignments_10000_ms"}, (*run).assign},
+		experiment{rows: []string{"ordered_by_rtt"}, do: (*run).byRTT},
+		experiment{rows: []string{"takeover_after_stop"}, do: (*run).takeover},
+		experiment{rows: []string{"rebalance_p50", "rebalance_p95"}, do: (*run).rebalance},
+		handovers("handover", func(r *run) handoverPlan { return r.handover }),
+		handovers("handover_map100", func(r *run) handoverPlan { return r.handoverMany }),
+		experiment{rows: []string{"selfheal_elastic"}, do: func(r *run, ctx context.Context) ([]Row, error) { return r.selfHeal(ctx, elastic) }},
+		experiment{rows: []string{"selfheal_static_rejoin"}, do: func(r *run, ctx context.Context) ([]Row, error) { return r.selfHeal(ctx, static) }},
+		experiment{rows: []string{"leak_goroutines", "leak_subscriptions", "leak_kv_consumers"}, do: (*run).leaks},
+		experiment{rows: []string{"assignments_scaling", "assignments_10000_ms"}, do: (*run).assign},
+		experiment{rows: loadRows(), do: (*run).loads, asked: true},
 	)
 }
 
@@ -176,7 +206,7 @@ func Run(ctx context.Context, out, progress io.Writer, o Options) (*Report, erro
 	report.writeHead(out)
 	var errs []error
 	for _, e := range experiments() {
-		selected := func(name string) bool { return o.Run == nil || o.Run.MatchString(name) }
+		selected := func(name string) bool { return e.selects(o.Run, name) }
 		if !slices.ContainsFunc(e.rows, selected) {
 			continue
 		}
@@ -208,6 +238,7 @@ func Run(ctx context.Context, out, progress io.Writer, o Options) (*Report, erro
 	if len(report.Rows) == 0 && len(errs) == 0 {
 		return nil, fmt.Errorf("no row is called like that; there are %q", Names())
 	}
+	report.ByRTT = r.points
 	report.writeTable(out)
 	return report, errors.Join(errs...)
 }

@@ -49,8 +49,12 @@ func newCounter(all int) *counter {
 	return &counter{all: int64(all), first: make(chan struct{}), last: make(chan struct{})}
 }
 
-func (c *counter) handle(msg jetstream.Msg) {
-	if msg.Ack() != nil {
+// handle is the shortest work there is.
+func (c *counter) handle(msg jetstream.Msg) { c.settled(msg.Ack()) }
+
+// settled counts a message that was handled, or an acknowledgement that failed.
+func (c *counter) settled(err error) {
+	if err != nil {
 		c.failed.Add(1)
 	}
 	switch c.n.Add(1) {

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/checker"
+	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
 )
 
 // handoverPlan is how many groups change their membership how often.
@@ -20,31 +21,45 @@ type handoverPlan struct {
 	every   time.Duration
 	work    time.Duration // of a handler
 	ackWait time.Duration
+
+	maxAckPending int
+	// backlog is what waits at most in a group: enough for both members to be
+	// busy always.
+	backlog int
 }
 
 const (
 	handoverPartitions = 8
 	handoverKeys       = 16
-	// handoverBacklog is what waits at most in a group: enough for both members
-	// to be busy always.
-	handoverBacklog = 24
 )
+
+func handoverRows(prefix string) []string {
+	return []string{prefix + "_overlaps", prefix + "_out_of_order", prefix + "_lost", prefix + "_duplicated"}
+}
+
+// ours is what plays for us: with many messages in flight all partitions at once.
+func (p handoverPlan) ours() ours {
+	if p.maxAckPending == 1 {
+		return ours{}
+	}
+	return ours{options: []pcgroups.ConsumeOption{pcgroups.WithConcurrency(handoverPartitions)}}
+}
 
 // handovers counts what goes wrong when partitions change hands while their
 // messages are being handled: messages lost, handled twice, out of order, or by
 // two members at once.
-func (r *run) handovers(ctx context.Context) ([]Row, error) {
-	mine, err := r.handoverSide(ctx, ours{})
+func (r *run) handovers(ctx context.Context, prefix string, p handoverPlan) ([]Row, error) {
+	mine, err := r.handoverSide(ctx, p.ours(), p)
 	if err != nil {
 		return nil, fmt.Errorf("ours: %w", err)
 	}
-	theirs, err := r.handoverSide(ctx, oracle{})
+	theirs, err := r.handoverSide(ctx, oracle{}, p)
 	if err != nil {
 		return nil, fmt.Errorf("oracle: %w", err)
 	}
 	what := []string{
-		fmt.Sprintf("%d membership changes in %d groups, one every %s in each; handlers of %s, MaxAckPending 1, AckWait %s; ours %d messages in %d executions, oracle %d in %d",
-			r.handover.flips*r.handover.groups, r.handover.groups, r.handover.every, r.handover.work, r.handover.ackWait,
+		fmt.Sprintf("%d membership changes in %d groups, one every %s in each; handlers of %s, MaxAckPending %d, AckWait %s; ours %d messages in %d executions, oracle %d in %d",
+			p.flips*p.groups, p.groups, p.every, p.work, p.maxAckPending, p.ackWait,
 			mine.Published, mine.Executions, theirs.Published, theirs.Executions),
 	}
 	for _, e := range mine.Examples {
@@ -53,46 +68,42 @@ func (r *run) handovers(ctx context.Context) ([]Row, error) {
 	row := func(name string, ours, oracle int, details ...string) Row {
 		return Row{Name: name, Ours: Number(ours), Other: Number(oracle), Details: details}
 	}
+	names := handoverRows(prefix)
 	return []Row{
-		row("handover_overlaps", mine.Overlapping, theirs.Overlapping, what...),
-		row("handover_out_of_order", mine.OutOfOrder, theirs.OutOfOrder),
-		row("handover_lost", mine.Lost, theirs.Lost),
-		row("handover_duplicated", mine.Duplicated, theirs.Duplicated),
+		row(names[0], mine.Overlapping, theirs.Overlapping, what...),
+		row(names[1], mine.OutOfOrder, theirs.OutOfOrder),
+		row(names[2], mine.Lost, theirs.Lost),
+		row(names[3], mine.Duplicated, theirs.Duplicated),
 	}, nil
 }
 
 // handoverSide has all groups of one side at once on one server, and adds up
 // what their checkers say.
-func (r *run) handoverSide(ctx context.Context, s side) (checker.Verdict, error) {
+func (r *run) handoverSide(ctx context.Context, s side, p handoverPlan) (checker.Verdict, error) {
 	var sum checker.Verdict
 	l, err := openLab()
 	if err != nil {
 		return sum, err
 	}
 	defer l.close()
-	errs := make([]error, r.handover.groups)
+	errs := make([]error, p.groups)
 	var wg sync.WaitGroup
-	checks := make([]*checker.Checker, r.handover.groups)
+	checks := make([]*checker.Checker, p.groups)
 	for i := range checks {
 		checks[i] = checker.New()
-		h := handoverGroup{handoverPlan: r.handover, run: r, lab: l, side: s, check: checks[i],
+		h := handoverGroup{handoverPlan: p, run: r, lab: l, side: s, check: checks[i],
 			group: group{flavour: elastic, stream: fmt.Sprintf("BENCH%d", i), name: "handover", partitions: handoverPartitions, members: []string{"m1"}}}
 		// They do not all change at the same moment.
-		offset := r.handover.every * time.Duration(i) / time.Duration(r.handover.groups)
+		offset := p.every * time.Duration(i) / time.Duration(p.groups)
 		wg.Go(func() { errs[i] = h.play(ctx, offset) })
 	}
 	wg.Wait()
 	for i, c := range checks {
 		v := c.Verdict()
-		sum.Published += v.Published
-		sum.Executions += v.Executions
-		sum.Lost += v.Lost
-		sum.Duplicated += v.Duplicated
-		sum.OutOfOrder += v.OutOfOrder
-		sum.Overlapping += v.Overlapping
-		for _, e := range v.Examples {
-			sum.Examples = append(sum.Examples, fmt.Sprintf("group %d, %s", i, e))
+		for n, e := range v.Examples {
+			v.Examples[n] = fmt.Sprintf("group %d, %s", i, e)
 		}
+		sum = plus(sum, v)
 	}
 	r.say("  %s: %s", s.name(), sum)
 	return sum, errors.Join(errs...)
@@ -119,7 +130,7 @@ func (h handoverGroup) play(ctx context.Context, offset time.Duration) error {
 	}
 	for _, name := range []string{"m1", "m2"} {
 		i, err := join(ctx, h.lab, h.side, h.group, name, h.handler(ctx, name),
-			jetstream.ConsumerConfig{AckPolicy: jetstream.AckExplicitPolicy, AckWait: h.ackWait, MaxAckPending: 1})
+			jetstream.ConsumerConfig{AckPolicy: jetstream.AckExplicitPolicy, AckWait: h.ackWait, MaxAckPending: h.maxAckPending})
 		if err != nil {
 			return err
 		}
@@ -182,7 +193,7 @@ func (h handoverGroup) publish(quit, ctx context.Context) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		for handled := h.check.Verdict().Handled; int(published.Load())-handled < handoverBacklog; {
+		for handled := h.check.Verdict().Handled; int(published.Load())-handled < h.backlog; {
 			n := published.Add(1)
 			seq := uint64(n-1)/handoverKeys + 1
 			subject := fmt.Sprintf("%s.key%d", h.group.stream, n%handoverKeys)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest/embedded"
+	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest/faultproxy"
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest/poll"
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
 )
@@ -25,6 +26,7 @@ type lab struct {
 	dir    string
 	conn   *nats.Conn
 	admin  jetstream.JetStream // for what is not measured
+	link   *faultproxy.Proxy   // between members and server; nil is none
 }
 
 func openLab() (*lab, error) {
@@ -48,13 +50,28 @@ func (l *lab) close() {
 	if l.conn != nil {
 		l.conn.Close()
 	}
+	if l.link != nil {
+		l.link.Close()
+	}
 	l.server.Shutdown()
 	_ = os.RemoveAll(l.dir) // what is left is in the system's folder for such things
 }
 
 // connect makes a connection, which the caller closes.
 func (l *lab) connect(name string) (*nats.Conn, jetstream.JetStream, error) {
-	nc, err := l.server.Connect(nats.Name(name))
+	return dial(name, l.server.URL())
+}
+
+// connectMember is connect for a member, which may be far from its server.
+func (l *lab) connectMember(name string) (*nats.Conn, jetstream.JetStream, error) {
+	if l.link == nil {
+		return l.connect(name)
+	}
+	return dial(name, l.link.URL())
+}
+
+func dial(name, url string) (*nats.Conn, jetstream.JetStream, error) {
+	nc, err := nats.Connect(url, append(embedded.DialOptions(embedded.Options{}), nats.Name(name))...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting %s: %w", name, err)
 	}
@@ -64,6 +81,33 @@ func (l *lab) connect(name string) (*nats.Conn, jetstream.JetStream, error) {
 		return nil, nil, fmt.Errorf("connecting %s: %w", name, err)
 	}
 	return nc, js, nil
+}
+
+// farAway puts members that connect from now on so far from the server that a
+// round trip takes this much longer, and returns how long one really takes: the
+// median of some.
+func (l *lab) farAway(rtt time.Duration) (time.Duration, error) {
+	if l.link == nil {
+		var err error
+		if l.link, err = faultproxy.Listen(l.server.Addr()); err != nil {
+			return 0, err
+		}
+	}
+	l.link.Delay(rtt / 2)
+	nc, _, err := l.connectMember("round trips")
+	if err != nil {
+		return 0, err
+	}
+	defer nc.Close()
+	var trips []float64
+	for range 25 {
+		trip, err := nc.RTT()
+		if err != nil {
+			return 0, fmt.Errorf("measuring a round trip: %w", err)
+		}
+		trips = append(trips, float64(trip))
+	}
+	return time.Duration(median(trips)), nil
 }
 
 // createStream makes the stream that a group is for. Messages are published to

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 )
 
 // Report is everything that a run has found.
@@ -20,12 +24,35 @@ type Report struct {
 	Rounds    int           `json:"rounds"`
 	RoundTime time.Duration `json:"round_time_ns"`
 	Rows      []*Row        `json:"rows"`
+	// ByRTT is what the plot shows, if it was measured.
+	ByRTT []Point `json:"by_rtt,omitempty"`
+	// Versions are those of the modules under measurement.
+	Versions Versions `json:"versions"`
+}
+
+// Versions are versions of modules, without a "v".
+type Versions struct {
+	Server string `json:"nats_server"`
+	Client string `json:"nats_go"`
+	Oracle string `json:"orbit_pcgroups"`
+}
+
+func versions() Versions {
+	v := Versions{Server: server.VERSION, Client: nats.Version, Oracle: "unknown"}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == "github.com/synadia-io/orbit.go/pcgroups" {
+				v.Oracle = strings.TrimPrefix(m.Version, "v")
+			}
+		}
+	}
+	return v
 }
 
 func newReport(o Options, p plan) *Report {
 	return &Report{
 		Began: time.Now(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0),
-		Quick: o.Quick, Rounds: p.rounds, RoundTime: p.roundTime,
+		Quick: o.Quick, Rounds: p.rounds, RoundTime: p.roundTime, Versions: versions(),
 	}
 }
 
@@ -44,8 +71,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 }
 
 func (r *Report) writeHead(out io.Writer) {
-	fmt.Fprintf(out, "# pcgroups (ours) beside orbit.go/pcgroups v0.2 (oracle), %s on %s, %d CPUs shared by the servers, publishers and members of both\n",
-		r.Go, r.Platform, r.CPUs)
+	fmt.Fprintf(out, "# pcgroups (ours) beside orbit.go/pcgroups %s (oracle), nats-server %s, nats.go %s, %s on %s, %d CPUs shared by the servers, publishers and members of both\n",
+		r.Versions.Oracle, r.Versions.Server, r.Versions.Client, r.Go, r.Platform, r.CPUs)
 	fmt.Fprintf(out, "# Throughput: %d rounds, the first dropped, %s for each side and round, in the order ABBA. A ratio is the median of the rounds'\n"+
 		"# ratios [95 %% bootstrap interval]; it reaches a bar if the nearer end of its interval does. Times and counts have to reach it themselves.\n",
 		r.Rounds, r.RoundTime)

@@ -156,7 +156,7 @@ type instance struct {
 
 // join runs one instance.
 func join(ctx context.Context, l *lab, s side, g group, member string, handle func(jetstream.Msg), config jetstream.ConsumerConfig) (*instance, error) {
-	nc, js, err := l.connect(s.name() + " " + member)
+	nc, js, err := l.connectMember(s.name() + " " + member)
 	if err != nil {
 		return nil, err
 	}

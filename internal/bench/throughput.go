@@ -2,13 +2,8 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime"
-	"runtime/pprof"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // throughput is one comparison of how many messages a second one member handles
@@ -41,9 +36,8 @@ func (t throughput) row() string {
 	return fmt.Sprintf("throughput_%s_map%d", t.flavour, t.maxAckPending)
 }
 
-// measure takes the rounds. Each turn of a side has a group of its own, so that
-// all begin alike, and an equal part of the round's time. Static groups read the same
-// stream from its beginning; an elastic group has its own copy of it.
+// measure takes the rounds. Static groups read the same stream from its
+// beginning; an elastic group has its own copy of it.
 func (t throughput) measure(r *run, ctx context.Context) ([]Row, error) {
 	l, err := openLab()
 	if err != nil {
@@ -55,48 +49,28 @@ func (t throughput) measure(r *run, ctx context.Context) ([]Row, error) {
 		return nil, err
 	}
 	window := r.roundTime / time.Duration(2*r.abbas)
-	w := turn{throughput: t, run: r, lab: l, window: window, warmUp: r.warmUp, backlog: int((window + r.warmUp).Seconds() * float64(t.most))}
-	if err := l.fill(ctx, g, w.backlog); err != nil {
+	c := contest{run: r, lab: l, group: g, warmUp: r.warmUp, backlog: int((window + r.warmUp).Seconds() * float64(t.most)), ackWait: 5 * time.Second,
+		contenders: []contender{{side: ours{}, label: "ours", maxAckPending: t.maxAckPending, window: window},
+			{side: oracle{}, label: "oracle", maxAckPending: t.maxAckPending, window: window}}}
+	if t.raw {
+		c.contenders = append(c.contenders, contender{side: raw{}, label: "raw", maxAckPending: t.maxAckPending, window: window})
+	}
+	if err := l.fill(ctx, g, c.backlog); err != nil {
 		return nil, err
 	}
-	sides := []side{ours{}, oracle{}}
-	if t.raw {
-		sides = append(sides, raw{})
+	rounds, err := c.rounds(ctx, r.abbas)
+	if err != nil {
+		return nil, err
 	}
-	rounds := make([][]sample, len(sides)) // by side
-	for round := range r.rounds {
-		var turns []int
-		for n := range r.abbas {
-			turns = append(turns, order(len(sides), round*r.abbas+n)...)
-		}
-		sums := make([]sample, len(sides))
-		for i, s := range turns {
-			g.name = fmt.Sprintf("round%d-%d", round, i)
-			got, err := w.take(ctx, sides[s], g)
-			if err != nil {
-				return nil, fmt.Errorf("round %d, %s: %w", round+1, sides[s].name(), err)
-			}
-			sums[s] = sums[s].plus(got)
-		}
-		line := ""
-		for s, sum := range sums {
-			if sum.messages == 0 {
-				return nil, fmt.Errorf("round %d, %s: %w", round+1, sides[s].name(), errSilent)
-			}
-			rounds[s] = append(rounds[s], sum)
-			line += fmt.Sprintf("  %s %.0f", sides[s].name(), sum.rate())
-		}
-		r.say("  round %d of %d:%s msg/s, ours/oracle %.3f", round+1, r.rounds, line, sums[0].rate()/sums[1].rate())
-	}
-	rows := []Row{t.result(t.row(), "", rounds[0], rounds[1])}
+	rows := []Row{ratesRow(t.row(), "", rounds[0], rounds[1])}
 	if t.raw {
-		rows = append(rows, t.result(t.row()+"_vs_raw", "raw", rounds[0], rounds[2]))
+		rows = append(rows, ratesRow(t.row()+"_vs_raw", "raw", rounds[0], rounds[2]))
 	}
 	return rows, nil
 }
 
-// result compares rounds, of which the first is dropped.
-func (t throughput) result(name, than string, ours, other []sample) Row {
+// ratesRow compares rounds, of which the first is dropped.
+func ratesRow(name, than string, ours, other []sample) Row {
 	mine, theirs := each(ours, sample.rate), each(other, sample.rate)
 	a, b, q := estimate(strata{mine[1:]}, 50), estimate(strata{theirs[1:]}, 50), estimate(strata{ratios(mine, theirs)}, 50)
 	label := than
@@ -114,41 +88,4 @@ func (t throughput) result(name, than string, ours, other []sample) Row {
 			median(mine[1:]), label, median(theirs[1:]), c.Value, c.Low, c.High))
 	}
 	return row
-}
-
-// turn is how one side is measured once. The shorter it is, the more alike is
-// what else the machine is doing in the turns that are compared.
-type turn struct {
-	throughput
-	run            *run
-	lab            *lab
-	window, warmUp time.Duration
-	backlog        int
-}
-
-// take measures one side. The time starts when the warm-up after the first
-// message is over, and ends with the window or with the backlog.
-func (w turn) take(ctx context.Context, s side, g group) (got sample, err error) {
-	if err := s.create(ctx, w.lab.admin, g); err != nil {
-		return got, err
-	}
-	defer func() { err = errors.Join(err, s.remove(ctx, w.lab.admin, g)) }()
-	if err := w.lab.waitForMessages(ctx, g, w.backlog); err != nil {
-		return got, err
-	}
-	runtime.GC() // nobody pays for what came before
-	c := newCounter(w.backlog)
-	// In a profile the side can be told by its label.
-	pprof.Do(ctx, pprof.Labels("side", s.name()), func(ctx context.Context) {
-		var i *instance
-		i, err = join(ctx, w.lab, s, g, "m1", c.handle, jetstream.ConsumerConfig{
-			AckPolicy: jetstream.AckExplicitPolicy, AckWait: 5 * time.Second, MaxAckPending: w.maxAckPending,
-		})
-		if err != nil {
-			return
-		}
-		got, err = c.watch(ctx, i.session, w.warmUp, w.window)
-		w.run.stopped(s, i.leave())
-	})
-	return got, err
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -19,15 +20,17 @@ const (
 	maxUnconfirmed = 4096
 )
 
-// fill publishes a backlog of n messages.
+// fill publishes a backlog of n messages. Each begins with its number, counted
+// from 1 for each key; see numbered.
 func (l *lab) fill(ctx context.Context, g group, n int) error {
 	nc, js, err := l.connect("publisher")
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	payload := make([]byte, payloadSize)
 	for i := range n {
+		payload := make([]byte, payloadSize)
+		binary.BigEndian.PutUint64(payload, uint64(i/keys)+1)
 		if _, err := js.PublishAsync(fmt.Sprintf("%s.key%d", g.stream, i%keys), payload, jetstream.WithStallWait(patience)); err != nil {
 			return fmt.Errorf("publishing a backlog: %w", err)
 		}
@@ -46,6 +49,9 @@ func (l *lab) fill(ctx context.Context, g group, n int) error {
 	}
 	return nil
 }
+
+// numbered is the number of a message of a backlog.
+func numbered(msg jetstream.Msg) uint64 { return binary.BigEndian.Uint64(msg.Data()) }
 
 // traffic publishes steadily. What it publishes is not confirmed: it is there to
 // be consumed, not to be counted.

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 )
@@ -20,6 +21,7 @@ type audited struct {
 	notSourced []unhandled
 	// skipped are sequences of the consumers' stream that nobody executed.
 	skipped []uint64
+	stuck   int // neither lost nor handled
 }
 
 // unhandled are the messages of the present epoch that nobody has handled.
@@ -121,7 +123,9 @@ func (r *run) settle(ctx context.Context) (map[*group]audited, error) {
 }
 
 func (r *run) settleGroup(ctx context.Context, g *group) (audited, error) {
-	moved, handled, asked := time.Now(), -1, time.Now()
+	moved, asked := time.Now(), time.Now()
+	var oldest unhandled // what is published meanwhile is no progress
+	fewest := math.MaxInt
 	for {
 		if err := ctx.Err(); err != nil {
 			return audited{}, err
@@ -136,13 +140,14 @@ func (r *run) settleGroup(ctx context.Context, g *group) (audited, error) {
 		if err == nil && !g.static && state.Msgs == 0 && g.judge.handledLast() {
 			return r.audit(ctx, g, missing, state.LastSeq), nil
 		}
-		if n := g.judge.count(); n != handled {
-			handled, moved = n, time.Now()
+		if n := len(missing); n > 0 && (missing[0] != oldest || n < fewest) {
+			oldest, fewest, moved = missing[0], n, time.Now()
 		}
 		if time.Since(moved) > stallPatience {
-			a := g.audit(missing, state.LastSeq)
-			g.judge.fail("stuck", "%d messages were not handled and nothing happened for %s; %s", len(missing), stallPatience, r.describe(ctx, g))
-			return a, nil
+			// They are not lost, but nobody handles them, which is as bad.
+			g.judge.fail("stuck", "%d messages were not handled and nothing happened for %s, the oldest published at %s with key %s; %s", len(missing), stallPatience,
+				r.journal.offset(oldest.published), oldest.key, r.describe(ctx, g))
+			return audited{stuck: len(missing)}, nil
 		}
 		if !g.static && time.Since(moved) > 5*time.Second && time.Since(asked) > 5*time.Second {
 			asked = time.Now()
@@ -165,11 +170,4 @@ func (j *judge) handledLast() bool {
 		}
 	}
 	return key != "" && e.key(key).settled(uint64(len(j.published[key])))
-}
-
-// count is how many executions have settled.
-func (j *judge) count() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.handled
 }

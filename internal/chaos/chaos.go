@@ -52,9 +52,9 @@ type Options struct {
 	Seed uint64
 	// Mixed has members of the oracle in the fleet, too.
 	Mixed bool
-	// Slow prints the timeline of the longest wait of each group, which a fault may
-	// explain or not. It decides nothing.
-	Slow bool
+	// Explain prints the timelines of the longest wait of each group and of bursts
+	// of duplicates, which the faults may explain or not. It decides nothing.
+	Explain bool
 	// Keep leaves the servers' folders and logs behind.
 	Keep bool
 }

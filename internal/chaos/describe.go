@@ -11,7 +11,7 @@ import (
 )
 
 // audit is the group's own audit and, beside it, the library's, which must find
-// the same.
+// the same or say what it can not prove.
 func (r *run) audit(ctx context.Context, g *group, missing []unhandled, last uint64) audited {
 	a := g.audit(missing, last)
 	if g.static || len(a.skipped) > 0 {
@@ -29,7 +29,7 @@ func (r *run) audit(ctx context.Context, g *group, missing []unhandled, last uin
 	for _, s := range found.Missing {
 		n += int(s.Len())
 	}
-	if n != len(a.notSourced) || len(found.Unproven) > 0 {
+	if n > len(a.notSourced) || n < len(a.notSourced) && len(found.Unproven) == 0 {
 		g.judge.fail("audit", "AuditElastic finds %d messages that were not sourced and %d unproven stretches where %d and none were: %+v", n, len(found.Unproven), len(a.notSourced), found)
 	}
 	return a

@@ -37,6 +37,7 @@ type judge struct {
 	handled   int // executions settled, in all epochs
 	late      int // executions past any deadline, which a busy machine can cause
 	slowest   slow
+	again     []*execution // every twentieth duplicate that is explained
 }
 
 func newJudge(g *group, j *journal) *judge {
@@ -189,6 +190,7 @@ func (j *judge) explain(first, second *execution) {
 		e.explained++
 		if e.explained%manyAgain == 0 {
 			j.journal.note("many again", "%s key %s: the %d. duplicate that is explained, %d, from %s to %s, stored %d", j.group, second.key, e.explained, second.seq, first.instance, second.instance, second.stored)
+			j.again = append(j.again, second)
 		}
 		return
 	}

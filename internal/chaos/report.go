@@ -64,8 +64,9 @@ func (r *run) report(results map[*group]audited) error {
 		r.crossCheck(g)
 	}
 	r.violations()
-	if r.options.Slow {
+	if r.options.Explain {
 		r.slowest()
+		r.again()
 	}
 	r.table(results)
 	for _, g := range r.groups {
@@ -135,6 +136,19 @@ func (r *run) slowest() {
 		fmt.Fprintf(r.out, "\nSLOWEST in %s (seed %d): key %q: %d was accepted at %s and handled %s later at %s\n",
 			g, r.options.Seed, s.by.key, s.by.seq, r.journal.offset(s.published), s.took.Round(10*time.Millisecond), s.by.instance)
 		r.timeline(g, s.published.Add(-2*time.Second), s.by.begun.Add(after), g.judge.around(s.by.key, s.by.seq, s.by.begun))
+	}
+}
+
+// again prints what led to the first few bursts of duplicates.
+func (r *run) again() {
+	for _, g := range r.groups {
+		for n, x := range g.judge.again {
+			if n == shownViolations {
+				break
+			}
+			fmt.Fprintf(r.out, "\nMANY DUPLICATES in %s (seed %d): key %q: %d again at %s, at %s\n", g, r.options.Seed, x.key, x.seq, x.instance, r.journal.offset(x.begun))
+			r.timeline(g, x.begun.Add(-before), x.begun.Add(after), g.judge.around(x.key, x.seq, x.begun))
+		}
 	}
 }
 
@@ -210,13 +224,13 @@ func (r *run) table(results map[*group]audited) {
 	}
 	w.Flush()
 	fmt.Fprintln(r.out)
-	fmt.Fprintln(w, strings.Join([]string{"GROUP", "MESSAGES", "HANDLED", "EXECUTIONS", "DUPLICATES EXPLAINED", "UNEXPLAINED", "LOST", "ORDER", "OVERLAPS", "IN PARTITION", "ENDED", "NOT SOURCED BY SERVER", "SOURCED TWICE", "LATE", "SLOWEST"}, "\t"))
+	fmt.Fprintln(w, strings.Join([]string{"GROUP", "MESSAGES", "HANDLED", "EXECUTIONS", "DUPLICATES EXPLAINED", "UNEXPLAINED", "LOST", "STUCK", "ORDER", "OVERLAPS", "IN PARTITION", "ENDED", "NOT SOURCED BY SERVER", "SOURCED TWICE", "LATE", "SLOWEST"}, "\t"))
 	for _, g := range r.groups {
 		c, a := g.judge.counts(), results[g]
 		ended, partition := 0, 0
 		for _, v := range g.judge.bad {
 			switch v.kind {
-			case "ended", "stuck":
+			case "ended":
 				ended++
 			case "partition":
 				partition++
@@ -226,8 +240,8 @@ func (r *run) table(results map[*group]audited) {
 		if n := len(g.judge.epochs); n > 1 {
 			name += fmt.Sprintf(" (%d lives)", n)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", name, c.published, c.handled, c.executions,
-			c.explained, c.unexplained, len(a.lost), c.order, c.overlap, partition, ended, len(a.notSourced), c.sourceTwice, c.late, c.slowest.Round(10*time.Millisecond))
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", name, c.published, c.handled, c.executions,
+			c.explained, c.unexplained, len(a.lost), a.stuck, c.order, c.overlap, partition, ended, len(a.notSourced), c.sourceTwice, c.late, c.slowest.Round(10*time.Millisecond))
 	}
 	w.Flush()
 	for _, line := range append(r.journal.all("sourced twice"), r.journal.all("many again")...) {

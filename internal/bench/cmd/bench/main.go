@@ -37,6 +37,7 @@ func run() int {
 	flag.DurationVar(&o.RoundTime, "round-time", 0, "how long each side is measured in a round (default 3s)")
 	flag.BoolVar(&o.Quick, "quick", false, "make everything short, to see that it works")
 	file := flag.String("json", "bench.json", "write the results to this `file` too; empty for none")
+	plot := flag.String("plot", "", "draw rate against round trip (row ordered_by_rtt) into this SVG `file`")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this `file`; its samples carry a label \"side\"")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -45,7 +46,7 @@ func run() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := profiled(*profile, func() error { return measure(ctx, o, *file) })
+	err := profiled(*profile, func() error { return measure(ctx, o, *file, *plot) })
 	switch {
 	case err == nil:
 		return 0
@@ -58,16 +59,30 @@ func run() int {
 	}
 }
 
-func measure(ctx context.Context, o bench.Options, file string) error {
+func measure(ctx context.Context, o bench.Options, file, plot string) error {
+	if plot != "" && o.Run != nil && !o.Run.MatchString(bench.PlotRow) {
+		return fmt.Errorf("-plot draws row %s, which -run does not select", bench.PlotRow)
+	}
 	report, err := bench.Run(ctx, os.Stdout, os.Stderr, o)
-	if report == nil || file == "" {
+	if report == nil {
 		return err
 	}
-	f, errFile := os.Create(file)
-	if errFile != nil {
-		return errors.Join(err, errFile)
+	if file != "" {
+		err = errors.Join(err, write(file, report.WriteJSON))
 	}
-	return errors.Join(err, report.WriteJSON(f), f.Close())
+	// After an error there may be nothing to draw, and the last plot stays.
+	if plot != "" && len(report.ByRTT) > 0 {
+		err = errors.Join(err, write(plot, report.WriteSVG))
+	}
+	return err
+}
+
+func write(file string, content func(io.Writer) error) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(content(f), f.Close())
 }
 
 func profiled(file string, do func() error) error {

@@ -1,0 +1,32 @@
+package pcgroups
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// refusal is an error for want of an answer, with what the server has refused
+// last on this connection. It does not answer a request that the user is not
+// allowed to make; it tells the connection, to which nobody may be listening. So
+// this is most likely the reason, though it can be from before.
+type refusal struct{ unanswered, last error }
+
+func (e *refusal) Error() string {
+	return e.unanswered.Error() + "; the server last refused: " + e.last.Error()
+}
+
+func (e *refusal) Unwrap() []error { return []error{e.unanswered, e.last} }
+
+// withRefusal adds what was refused to an error for want of an answer.
+func withRefusal(js jetstream.JetStream, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrPermissionViolation) {
+		return err
+	}
+	if last := js.Conn().LastError(); errors.Is(last, nats.ErrPermissionViolation) {
+		return &refusal{unanswered: err, last: last}
+	}
+	return err
+}
