@@ -38,6 +38,11 @@ type groupStatusData struct {
 	BufferedBytes     types.Int64  `tfsdk:"buffered_bytes"`
 	SourceLag         types.Int64  `tfsdk:"source_lag"`
 	SourceSilence     types.String `tfsdk:"source_silence"`
+	SourceSeq         types.Int64  `tfsdk:"source_seq"`
+	SourceStalled     types.String `tfsdk:"source_stalled_since"`
+	SourceNext        types.Int64  `tfsdk:"source_next"`
+	SourcePlaceLost   types.Bool   `tfsdk:"source_place_lost"`
+	SourceExpired     types.Int64  `tfsdk:"source_expired"`
 }
 
 var memberStatusType = types.ObjectType{AttrTypes: map[string]attr.Type{
@@ -90,6 +95,11 @@ func (d *groupStatusDataSource) Schema(_ context.Context, _ datasource.SchemaReq
 			"buffered_bytes":     number("Bytes in the work-queue stream."),
 			"source_lag":         number("Messages of the stream that are not in the work-queue stream yet, as far as the server knows."),
 			"source_silence":     text("How long the work-queue stream has heard nothing from the stream, as a duration. Null if it has not at all since its leader was elected."),
+			"source_seq":           number("Sequence, in the stream, of the message that came into the work-queue stream last, as the server records it. 0 if it does not (before 2.15)."),
+			"source_stalled_since": text("Since when, at least, messages wait in the stream and are not copied into the work-queue stream, although nothing stands in the way (RFC 3339). Null if that is not so. The server gets over it, mostly within a minute: see the guide *Static or elastic?*."),
+			"source_next":          number("Sequence of the first message that waits for that. Null if none does."),
+			"source_place_lost":    schema.BoolAttribute{MarkdownDescription: "Whether the server has lost its place in the stream: messages will come twice, or were skipped. `AuditElastic` of the Go library tells which.", Computed: true},
+			"source_expired":       number("Messages that left the stream, by its limits or a purge, before they came into the work-queue stream, as far as that is known."),
 			"members": schema.MapNestedAttribute{
 				MarkdownDescription: "The members, by name.",
 				Computed:            true,
@@ -145,6 +155,8 @@ func (data *groupStatusData) load(s *pcgroups.Description) {
 	data.Members = types.MapValueMust(memberStatusType, members)
 	data.StreamMissing, data.SourceSilence = types.BoolNull(), types.StringNull()
 	data.BufferedMsgs, data.BufferedBytes, data.SourceLag = types.Int64Null(), types.Int64Null(), types.Int64Null()
+	data.SourceSeq, data.SourceNext, data.SourceExpired = types.Int64Null(), types.Int64Null(), types.Int64Null()
+	data.SourceStalled, data.SourcePlaceLost = types.StringNull(), types.BoolNull()
 	if s.Kind != "elastic" {
 		return
 	}
@@ -155,6 +167,12 @@ func (data *groupStatusData) load(s *pcgroups.Description) {
 	data.BufferedMsgs, data.BufferedBytes, data.SourceLag = types.Int64Value(int64(s.BufferedMsgs)), types.Int64Value(int64(s.BufferedBytes)), types.Int64Value(int64(s.SourceLag))
 	if s.SourceActive >= 0 {
 		data.SourceSilence = types.StringValue(s.SourceActive.Round(time.Millisecond).String())
+	}
+	data.SourceSeq, data.SourceExpired = types.Int64Value(int64(s.SourceSeq)), types.Int64Value(int64(s.SourceExpired))
+	data.SourcePlaceLost = types.BoolValue(s.SourcePlaceLost)
+	if stall := s.SourceStalled; stall != nil {
+		data.SourceStalled = types.StringValue(stall.Since.UTC().Format(time.RFC3339))
+		data.SourceNext = types.Int64Value(int64(stall.Next))
 	}
 }
 
