@@ -138,10 +138,12 @@ func (b *natsBackend) resign(ctx context.Context) (dropped bool, err error) {
 func (b *natsBackend) vacate(ctx context.Context, created time.Time, pin string) (gone bool, err error) {
 	for begun := time.Now(); ; {
 		info, err := b.info(ctx)
-		if err != nil {
-			return isGone(err), unlessGone(err)
-		}
-		if info.NumWaiting != 0 {
+		switch {
+		case isGone(err):
+			return true, nil
+		case err != nil:
+			return false, err
+		case info.NumWaiting != 0:
 			return false, nil
 		}
 		holder := pinOf(info)
@@ -151,17 +153,13 @@ func (b *natsBackend) vacate(ctx context.Context, created time.Time, pin string)
 		}
 		// Either another instance uses it and is between two pulls, or it was made or
 		// pinned for us, and we were never told.
-		if time.Since(begun) > 4*desertion || jitter(ctx, 10) != nil {
+		if time.Since(begun) > 4*desertion {
 			return false, nil
 		}
+		if err := jitter(ctx, 10); err != nil {
+			return false, err
+		}
 	}
-}
-
-func unlessGone(err error) error {
-	if isGone(err) {
-		return nil
-	}
-	return err
 }
 
 // leave gives up the consumer and drops the member, unless another instance of it

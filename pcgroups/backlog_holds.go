@@ -114,29 +114,43 @@ func (b *backlog) unpinned() {
 // sequence it has delivered. All that are in flight were delivered up to there,
 // and so were those of ours that count. If ours are as many they are all.
 func (b *backlog) unfence(now int64, inFlight int, delivered uint64) bool {
-	ours := 0
-	for _, l := range b.lanes {
-		for i := range l.queue {
-			w := &l.queue[i]
-			if w.seq > delivered {
-				break
-			}
-			switch {
-			case b.last(w) && w.until <= now: // the server may have given it up
-			case w.running && w.hand.leaving(): // it may be in flight no more
-			case w.running, w.body != nil && w.until > now:
-				ours++
-			case w.body != nil: // it may be another's by now
-			case !w.away && (w.hand == nil || !w.hand.leaving() || w.naked != 0):
-				ours++
-			}
-		}
-	}
+	ours := b.inFlight(now, delivered, holding{})
 	if ours < inFlight {
 		return false
 	}
 	b.fenced = false
 	return true
+}
+
+// inFlight counts the messages up to a sequence that the server surely waits for
+// on our behalf, and one more, if it is here.
+func (b *backlog) inFlight(now int64, upTo uint64, and holding) int {
+	n := 0
+	for _, l := range b.lanes {
+		for i := range l.queue {
+			w := &l.queue[i]
+			if w.seq > upTo {
+				break
+			}
+			if b.sure(w, now) || w.seq == and.seq && l.partition == and.partition {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// sure tells whether the server waits for a message on our behalf.
+func (b *backlog) sure(w *waiting, now int64) bool {
+	switch {
+	case b.last(w) && w.until <= now: // it may have given it up
+		return false
+	case w.running:
+		return !w.hand.leaving() // else it may be in flight no more
+	case w.body != nil:
+		return w.until > now // else it may be another's by now
+	}
+	return !w.away && (w.hand == nil || !w.hand.leaving() || w.naked != 0)
 }
 
 // heads are the messages that only the fence keeps from starting.
@@ -155,19 +169,6 @@ func (b *backlog) heads() []holding {
 func (b *backlog) clear(h holding) {
 	l := b.lane(h.partition)
 	l.cleared = len(l.queue) > 0 && l.queue[0].seq == h.seq
-}
-
-// upTo counts the messages up to a sequence.
-func (b *backlog) upTo(seq uint64) int {
-	n := 0
-	for _, l := range b.lanes {
-		i, found := l.find(seq)
-		if found {
-			i++
-		}
-		n += i
-	}
-	return n
 }
 
 // doubt counts how often in a row it looked as if the server had no use for the

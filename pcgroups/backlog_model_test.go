@@ -370,7 +370,7 @@ func (x *instance) holds() {
 			continue
 		}
 		if x.s.floor() >= h.seq || !x.s.stored[h.seq-1].readable ||
-			x.b.doubt(h.partition, h.seq, x.b.upTo(x.s.delivered) > len(x.s.pending)) > 1 {
+			x.b.doubt(h.partition, h.seq, x.b.inFlight(x.s.now, x.s.delivered, h) > len(x.s.pending)) > 1 {
 			x.b.release(h.partition, h.seq)
 		}
 	}

@@ -207,7 +207,7 @@ func (s *scripted) do(w []string) ([]string, error) {
 	case "release":
 		return one("%v", b.release(at.partition, at.seq))
 	case "doubt":
-		return one("%d times", b.doubt(at.partition, at.seq, b.upTo(uint64(num(3))) > int(num(2))))
+		return one("%d times", b.doubt(at.partition, at.seq, b.inFlight(s.now, uint64(num(3)), holding{partition: at.partition, seq: at.seq}) > int(num(2))))
 	case "renewals":
 		return renewalsInWords(b.renewals(s.now, num(1))), nil
 	case "renew":

@@ -27,6 +27,10 @@
 // [SetMemberMappings], while they consume: see [CreateElastic] and
 // [ElasticConsume].
 //
+// Without anyone to manage its members an elastic group can look after itself:
+// with [WithAutoMembership] each session adds its member, drops it when it is
+// stopped, and evicts members that crashed and do not come back.
+//
 // # Order with many messages in flight
 //
 // With MaxAckPending 1 the server has one message of a member in flight, which is

@@ -202,7 +202,7 @@ func (x *dispatcher) settledElsewhere(ctx context.Context, server lookout, h hol
 	// message just being settled would look the same, so it is to be seen twice.
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.log.doubt(h.partition, h.seq, x.log.upTo(delivered) > inFlight) > 1
+	return x.log.doubt(h.partition, h.seq, x.log.inFlight(time.Now().UnixNano(), delivered, h) > inFlight) > 1
 }
 
 // stalled tells when so much is in flight that the server delivers no more, and
