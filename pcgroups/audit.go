@@ -141,5 +141,5 @@ func AuditElastic(ctx context.Context, js jetstream.JetStream, streamName string
 		opt(&o)
 	}
 	a, err := auditElastic(ctx, js, streamName, consumerGroupName, SequenceRange{from, to}, o)
-	return a, failed("audit elastic group", streamName, consumerGroupName, "", err)
+	return a, failed("audit elastic group", streamName, consumerGroupName, "", withRefusal(js, err))
 }

@@ -81,7 +81,7 @@ func RestartSourcing(ctx context.Context, js jetstream.JetStream, streamName str
 		defer cancel()
 	}
 	r, err := restartSourcing(ctx, js, streamName, consumerGroupName, o)
-	return r, failed("restart sourcing of elastic group", streamName, consumerGroupName, "", err)
+	return r, failed("restart sourcing of elastic group", streamName, consumerGroupName, "", withRefusal(js, err))
 }
 
 func restartSourcing(ctx context.Context, js jetstream.JetStream, stream, group string, o restartOptions) (*Restart, error) {
