@@ -125,7 +125,9 @@ func (b *backlog) arrive(partition int, seq, deliveries uint64, body jetstream.M
 			case deliveries > 1:
 				return false
 			default:
-				l.mark, l.gaveUp = 0, nil // the consumer starts over
+				for _, l := range b.lanes { // the consumer starts over
+					l.mark, l.gaveUp = 0, nil
+				}
 			}
 		}
 		l.blind = l.blind || slices.ContainsFunc(l.queue[i:], func(w waiting) bool { return w.hand != nil })
@@ -223,6 +225,15 @@ func (b *backlog) take(l *lane, seq uint64, h hand) {
 	}
 }
 
+// holder is the newest delivery of a message that was started.
+func (b *backlog) holder(partition int, seq uint64) hand {
+	l := b.lane(partition)
+	if i, found := l.find(seq); found {
+		return l.queue[i].hand
+	}
+	return nil
+}
+
 // finish takes note that the handler of a message has returned.
 func (b *backlog) finish(partition int, seq uint64, settled bool) {
 	l := b.lane(partition)
@@ -261,7 +272,7 @@ func (b *backlog) remove(l *lane, i int, acked bool) {
 		}
 		l.gaveUp[w.seq] = struct{}{}
 	}
-	if i == 0 {
+	if i == 0 && len(l.queue) > 16 { // a short queue keeps its place in memory
 		l.queue[0] = waiting{}
 		l.queue = l.queue[1:]
 		return
@@ -279,20 +290,4 @@ func (b *backlog) marks() map[int]uint64 {
 		}
 	}
 	return m
-}
-
-// stalled are the partitions that hold the rest up: so much is in flight that the
-// server delivers no more, and all of it waits behind them.
-func (b *backlog) stalled(limit int) []int {
-	if limit <= 0 || b.size < limit || b.running > 0 || b.fenced || len(b.ready) > 0 {
-		return nil
-	}
-	var out []int
-	for p, l := range b.lanes {
-		if len(l.queue) > 0 {
-			out = append(out, p)
-		}
-	}
-	slices.Sort(out)
-	return out
 }

@@ -94,83 +94,6 @@ func (b *backlog) close() {
 	}
 }
 
-// fence stops the starting of messages until unfence finds that no other
-// instance has any.
-func (b *backlog) fence() { b.fenced = true }
-
-// unpinned takes note that the next delivery of what was started is another
-// instance's.
-func (b *backlog) unpinned() {
-	for _, l := range b.lanes {
-		for i := range l.queue {
-			if w := &l.queue[i]; w.body == nil {
-				w.away = true
-			}
-		}
-	}
-}
-
-// unfence is told how many messages the consumer has in flight, and up to which
-// sequence it has delivered. All that are in flight were delivered up to there,
-// and so were those of ours that count. If ours are as many they are all.
-func (b *backlog) unfence(now int64, inFlight int, delivered uint64) bool {
-	ours := b.inFlight(now, delivered, holding{})
-	if ours < inFlight {
-		return false
-	}
-	b.fenced = false
-	return true
-}
-
-// inFlight counts the messages up to a sequence that the server surely waits for
-// on our behalf, and one more, if it is here.
-func (b *backlog) inFlight(now int64, upTo uint64, and holding) int {
-	n := 0
-	for _, l := range b.lanes {
-		for i := range l.queue {
-			w := &l.queue[i]
-			if w.seq > upTo {
-				break
-			}
-			if b.sure(w, now) || w.seq == and.seq && l.partition == and.partition {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// sure tells whether the server waits for a message on our behalf.
-func (b *backlog) sure(w *waiting, now int64) bool {
-	switch {
-	case b.last(w) && w.until <= now: // it may have given it up
-		return false
-	case w.running:
-		return !w.hand.leaving() // else it may be in flight no more
-	case w.body != nil:
-		return w.until > now // else it may be another's by now
-	}
-	return !w.away && (w.hand == nil || !w.hand.leaving() || w.naked != 0)
-}
-
-// heads are the messages that only the fence keeps from starting.
-func (b *backlog) heads() []holding {
-	var out []holding
-	for _, l := range b.ready {
-		if i := b.next(l); i == 0 && !l.cleared {
-			out = append(out, holding{partition: l.partition, seq: l.queue[0].seq})
-		}
-	}
-	return out
-}
-
-// clear lets a message start in spite of the fence, as all before it in its
-// partition are known to be settled.
-func (b *backlog) clear(h holding) {
-	l := b.lane(h.partition)
-	l.cleared = len(l.queue) > 0 && l.queue[0].seq == h.seq
-}
-
 // doubt counts how often in a row it looked as if the server had no use for the
 // message any more.
 func (b *backlog) doubt(partition int, seq uint64, doubtful bool) int {
@@ -290,4 +213,20 @@ func (b *backlog) left() int64 {
 		}
 	}
 	return latest
+}
+
+// stalled are the partitions that hold the rest up: so much is in flight that the
+// server delivers no more, and all of it waits behind them.
+func (b *backlog) stalled(limit int) []int {
+	if limit <= 0 || b.size < limit || b.running > 0 || b.fenced || len(b.ready) > 0 {
+		return nil
+	}
+	var out []int
+	for p, l := range b.lanes {
+		if len(l.queue) > 0 {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

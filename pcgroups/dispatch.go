@@ -26,6 +26,7 @@ type dispatcher struct {
 	log     *backlog
 	runs    []*delivery // whose handler runs
 	workers int
+	seen    bool       // a message
 	fences  int        // how often the fence went up
 	blind   bool       // which message is the first of a partition can not be learnt
 	alone   bool       // the pin was lost behind the fence
@@ -80,6 +81,10 @@ func (x *dispatcher) deliver(msg jetstream.Msg) {
 			return
 		}
 	}
+	if !x.seen {
+		x.seen = true
+		x.look() // the fence is up; without a pin nothing else would say so
+	}
 	fresh := x.log.arrive(partition, seq, n, body, until)
 	x.dispatch()
 	x.mu.Unlock()
@@ -123,6 +128,7 @@ func (x *dispatcher) work() {
 		d := &m.delivery
 		d.deadline.Store(w.until)
 		x.log.take(l, w.seq, d)
+		x.room.Broadcast()
 		d.slot = len(x.runs)
 		x.runs = append(x.runs, d)
 		x.r.wake()
@@ -184,7 +190,12 @@ func (x *dispatcher) settled(d *delivery) {
 	x.tell(over)
 }
 
+// nak takes note that a message was given back by its newest handler. An earlier
+// one may say so late.
 func (x *dispatcher) nak(d *delivery, again int64) *evGivenUp {
+	if x.log.holder(d.partition, d.seq) != hand(d) {
+		return nil
+	}
 	if n, over := x.log.nak(d.partition, d.seq, again); over {
 		return &evGivenUp{d.partition, d.seq, n}
 	}
@@ -199,97 +210,16 @@ func (x *dispatcher) tell(over *evGivenUp) {
 	}
 }
 
-// repin is called for the first message with a new pin. Whoever held the pin
-// before may have messages in flight.
-func (x *dispatcher) repin() {
-	x.unpinned()
-	x.fence()
-}
-
-// fence starts nothing more before the server has been asked whether all that is
-// in flight is here.
-func (x *dispatcher) fence() {
-	x.mu.Lock()
-	x.log.fence()
-	x.fences++
-	x.alone = false
-	x.mu.Unlock()
-	x.look()
-}
-
-func (x *dispatcher) look() {
-	select {
-	case x.probe <- struct{}{}:
-	default: // it will
-	}
-}
-
-// unpinned gives back what was not started, as another instance gets what comes
-// next. Where deliveries are limited it is run here instead, as giving it back
-// would use them up: the other instance starts nothing before.
-func (x *dispatcher) unpinned() {
-	x.mu.Lock()
-	var back []given
-	if x.log.maxDeliver == 0 {
-		back = x.log.giveBack()
-	}
-	x.log.unpinned()
-	x.alone = x.log.fenced && x.log.bodies > 0
-	alone := x.alone
-	x.room.Broadcast()
-	x.mu.Unlock()
-	if alone {
-		x.look()
-	}
-	x.nakAll(back)
-}
-
-// shut is told what happens to messages that were not started, now and from
-// here on.
-func (x *dispatcher) shut(in intake) {
-	x.mu.Lock()
-	var back []given
-	if in == intakeDrop {
-		x.log.drop()
-	} else {
-		back = x.log.giveBack()
-		x.log.close()
-		x.dispatch()
-	}
-	x.room.Broadcast()
-	x.mu.Unlock()
-	x.nakAll(back)
-}
-
-// nakAll gives messages back. One whose time is up is another instance's.
-func (x *dispatcher) nakAll(back []given) {
-	now := time.Now().UnixNano()
-	for _, g := range back {
-		if g.until > now {
-			_ = g.msg.Nak() // if that fails it comes back after its ack deadline
-		}
-	}
-}
-
-// remember leaves to the next pull of the same consumer what it must know.
-func (x *dispatcher) remember() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	marks := x.log.marks()
-	x.r.mem.marks.Store(&marks)
-}
-
-// close has nothing more run.
-func (x *dispatcher) close() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.log.most = 0
-	x.room.Broadcast()
-}
-
 // running are the deliveries whose handler runs.
 func (x *dispatcher) running() []*delivery {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Clone(x.runs)
+}
+
+// working tells whether a worker has not ended.
+func (x *dispatcher) working() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.workers > 0
 }

@@ -164,7 +164,7 @@ func (b *bench) until(is func() bool) {
 		if is() {
 			return
 		}
-		time.Sleep(time.Millisecond) // of the bubble's time
+		<-time.After(time.Millisecond) // of the bubble's time
 	}
 	b.t.Fatal("it never is")
 }

@@ -52,7 +52,7 @@ func TestDeliveriesWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var acked atomic.Int64
 		b := newBench(t, jetstream.ConsumerConfig{AckWait: time.Hour, MaxAckPending: -1}, 1, func(m jetstream.Msg) {
-			time.Sleep(10 * time.Millisecond)
+			<-time.After(10 * time.Millisecond)
 			acked.Add(1)
 			_ = m.Ack()
 		})
@@ -92,7 +92,7 @@ func TestStopWhileADeliveryWaitsForRoom(t *testing.T) {
 				b.deliver(0, seq+1, 1)
 			}
 		}()
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		b.r.shut(intakeGiveBack)
 		<-all
 		if n := len(b.log.of("nak", 0)); n != 2*unlimited-1 {

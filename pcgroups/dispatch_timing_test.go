@@ -24,7 +24,7 @@ func TestRenewalsAreInTime(t *testing.T) {
 		begin := time.Since(b.log.begin)
 		b.deliver(0, 1, 1)
 		b.deliver(0, 2, 1)
-		time.Sleep(10 * wait)
+		<-time.After(10 * wait)
 		synctest.Wait()
 		last, list := begin, b.log.of("progress", 2)
 		if len(list) == 0 {
@@ -62,7 +62,7 @@ func TestRenewalsDoNotWaitForOtherRequests(t *testing.T) {
 			b.deliver(p, uint64(2*p+2), 1) // waits for the one left unacknowledged
 		}
 		b.server.set(func() { b.server.hangs = true })
-		time.Sleep(20 * wait)
+		<-time.After(20 * wait)
 		for _, seq := range []uint64{2, 4, 6, 8} {
 			last := time.Duration(0)
 			for _, s := range b.log.of("progress", seq) {
@@ -90,7 +90,7 @@ func TestFenceIsProbedWithPauses(t *testing.T) {
 		})
 		b.server.set(func() { b.server.inFlight, b.server.delivered = 2, 2 })
 		b.deliver(0, 2, 1) // 1 is another instance's
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		synctest.Wait()
 		if ran.Load() {
 			t.Fatal("started although another instance has an earlier message")
@@ -138,7 +138,7 @@ func TestFirstOfItsPartitionStartsInSpiteOfTheFence(t *testing.T) {
 		if seq := <-ran; seq != 3 {
 			t.Fatalf("%d ran", seq)
 		}
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 		b.server.set(func() { b.server.inFlight, b.server.heads[0] = 1, 2 })
 		if seq := <-ran; seq != 2 {
 			t.Fatalf("%d ran", seq)
@@ -176,7 +176,7 @@ func TestHoldsAreVerified(t *testing.T) {
 				b.deliver(0, 1, 1)
 				b.deliver(0, 2, 1)
 				began := <-ran
-				time.Sleep(5 * wait)
+				<-time.After(5 * wait)
 				if len(ran) > 0 {
 					t.Fatal("let go although the server waits for it")
 				}
@@ -242,7 +242,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 		}
 		b.server.set(func() { b.server.hangs = true })
 		b.r.par.fence()
-		time.Sleep(2500 * time.Millisecond)
+		<-time.After(2500 * time.Millisecond)
 		b.r.shut(intakeGiveBack)
 		b.close()
 	})

@@ -266,6 +266,9 @@ func (r *runner) running() []*delivery {
 	return nil
 }
 
+// working tells whether a goroutine of its own is at work.
+func (r *runner) working() bool { return r.par != nil && r.par.working() }
+
 // held is how many messages were delivered that wait for their turn, as far as
 // that is known.
 func (r *runner) held() int {

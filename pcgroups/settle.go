@@ -25,7 +25,10 @@ func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late *delivery)
 		case len(running) == 0 && until <= now:
 			select {
 			case <-stopped:
-				return nil
+				if !r.working() {
+					return nil
+				}
+				<-changed // it has something to tell still
 			case <-changed: // a message that could not be given back was started
 			}
 		case !r.acks:

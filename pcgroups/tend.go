@@ -99,7 +99,8 @@ func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (do
 		done = x.log.unfence(time.Now().UnixNano(), inFlight, delivered)
 	}
 	if !done && late && x.r.connected() && (err != nil || x.alone && x.blind) {
-		x.log.fenced, done = false, true
+		x.log.lift()
+		done = true
 	}
 	if done {
 		x.dispatch()
