@@ -169,6 +169,9 @@ func says(t *testing.T, a *pcgroups.Audit, expect string) {
 // A group that got everything must be found whole, before, while and after it is
 // consumed: an audit that cries wolf makes people handle messages twice.
 func TestAuditOfAWholeGroup(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	for name, filters := range map[string][]pcgroups.PartitioningFilter{"all subjects": nil, "some subjects": byKey} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -198,6 +201,9 @@ func TestAuditOfAWholeGroup(t *testing.T) {
 // neighbours are in the work queue, counted when those have been consumed, and
 // listed again with what the handlers saw.
 func TestAuditFindsWhatWasSkipped(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	for name, c := range map[string]struct {
 		filters                   []pcgroups.PartitioningFilter
 		arrived                   uint64
@@ -235,6 +241,9 @@ func TestAuditFindsWhatWasSkipped(t *testing.T) {
 // A message that comes a second time must not hide one that never came, as long as
 // it can be seen.
 func TestAuditFindsWhatIsRepeated(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	h := newHops(t, byKey...)
 	h.send(10, "orders.a")
@@ -252,6 +261,9 @@ func TestAuditFindsWhatIsRepeated(t *testing.T) {
 // What is yet to come must not be called missing, nor what the origin does not
 // have any more; and what expired unsourced must be told (orbit.go #81).
 func TestAuditTellsWaitingFromGone(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	h := newHops(t)
 	h.send(10, "orders.a")
@@ -273,6 +285,9 @@ func TestAuditTellsWaitingFromGone(t *testing.T) {
 
 // Messages that the work queue can not take wait; they are not missing.
 func TestAuditOfAFullWorkQueue(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	h := &hops{admin: newBareAdmin(t)}
 	h.stream("ORDERS", 0)
@@ -291,6 +306,9 @@ func TestAuditOfAFullWorkQueue(t *testing.T) {
 // An audit must change nothing, also where it counts; and a user who may not count
 // must get the rest, and soon.
 func TestAuditIsReadOnly(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	h := &hops{admin: newBareAdmin(t, natstest.WithConfig(func(o *server.Options) {
 		o.Users = []*server.User{
@@ -331,6 +349,9 @@ func TestAuditIsReadOnly(t *testing.T) {
 
 // While messages flow and are consumed nothing may be called missing.
 func TestAuditUnderTraffic(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	h := newHops(t, byKey...)
 	m, err := pcgroups.ElasticConsume(h.ctx(), h.js, "ORDERS", "workers", "m1",
@@ -370,6 +391,9 @@ func TestAuditUnderTraffic(t *testing.T) {
 // An origin that drops old messages proves nothing of all that ever arrived; from a
 // checkpoint on it does, or audits would be of no use in the long run.
 func TestAuditFromACheckpoint(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	h := newHops(t, byKey...)
 	h.send(10, "orders.a", "invoices.a")
@@ -394,6 +418,9 @@ func TestAuditFromACheckpoint(t *testing.T) {
 // Older servers do not say how far they have sourced. What they do show must be
 // used, no more concluded from it, and no leader moved.
 func TestAuditOfServer211(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	h := &hops{admin: &admin{&fixture{t: t, js: natstest.StartRelease(t, "2.11.17").JetStream()}}}
 	h.stream("ORDERS", 0)
@@ -416,6 +443,9 @@ func TestAuditOfServer211(t *testing.T) {
 // An audit keeps a bounded number of ranges. The next one must go on exactly where
 // it stopped, and what came late must not be listed by either.
 func TestAuditGoesOnWhereItStopped(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	h := newHops(t, byKey...)
 	h.send(4, "orders.a", "invoices.a") // 1 to 8

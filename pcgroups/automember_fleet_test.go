@@ -18,6 +18,8 @@ import (
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/checker"
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest/poll"
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
+
+	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest"
 )
 
 var fleetSeed = flag.Uint64("fleet-seed", 1, "seed of TestAutoMemberFleet")
@@ -144,6 +146,9 @@ func (fl *fleet) settled() error {
 // after whatever happened; messages lost, out of order or handled by two on the
 // way.
 func TestAutoMemberFleet(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newFixture(t)
 	f.elastic(16)

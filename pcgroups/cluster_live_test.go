@@ -8,10 +8,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
+
+	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest"
 )
 
 // Administration on a cluster that nothing happens to.
 func TestCluster(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newClusterFixture(t)
 
@@ -132,6 +137,9 @@ func TestCluster(t *testing.T) {
 // sessions that end or fall silent, when leaders change or servers go and come
 // back while the membership changes.
 func TestClusterConsumesThroughFaults(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newClusterFixture(t)
 	f.origin("ORDERS", 3, jetstream.FileStorage, false)

@@ -22,6 +22,9 @@ var strays = []string{"x", "orders.k1", "-1.orders.k1", "007.orders.k1", "1e3.or
 // it, bringing down the members: what carries no partition of theirs is not theirs.
 // CheckStaticStream tells of it.
 func TestMessagesWithoutPartition(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	for _, pending := range []int{1, 1000} {
 		t.Run(fmt.Sprint("MaxAckPending ", pending), func(t *testing.T) {
@@ -51,6 +54,9 @@ func TestMessagesWithoutPartition(t *testing.T) {
 // partitions, which comes if somebody changes the filters of its consumer, ending
 // the session by a panic, or holding up all that is behind it.
 func TestStrayMessagesAreHandled(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	for _, pending := range []int{1, 1000} {
 		t.Run(fmt.Sprint("MaxAckPending ", pending), func(t *testing.T) {

@@ -79,6 +79,9 @@ func bounded(t *testing.T, what string, f func(context.Context) error) error {
 // stopping every program that reads it; an error that does not tell that the value
 // is at fault.
 func TestHostileValues(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	a := newAdmin(t, largePayload())
 	a.elasticGroup("cg")
@@ -134,6 +137,9 @@ func TestHostileValues(t *testing.T) {
 // Prevents: a running member that panics, hangs or goes on by a configuration that
 // is not there any more when the value turns hostile.
 func TestValueTurnsHostile(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	a := newAdmin(t, largePayload())
 	type running struct {
@@ -175,6 +181,9 @@ func TestValueTurnsHostile(t *testing.T) {
 // Prevents: a session that takes what it can not read, or was refused, for the
 // end of the group: a member that may not write must live like any other.
 func TestReadOnlyMember(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newFixture(t, withUser(&server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"$KV.>", "$JS.API.STREAM.CREATE.>", "$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.PURGE.>"}}})...)
 	f.elastic(2, "m1")

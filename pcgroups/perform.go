@@ -164,6 +164,7 @@ func (l *loop) drain(a actDrain) {
 	r.shut(a.unstarted)
 	l.tasks.Go(func() {
 		defer r.close()
+		l.refuse(r, a.unstarted)
 		late := r.waitOver(stopPull(r, p, a.unstarted != intakeDrop), a.settle)
 		if late != nil {
 			r.cancel(ErrHandlerTimeout)
@@ -178,6 +179,22 @@ func (l *loop) drain(a actDrain) {
 			l.tell(evIdle{})
 		}
 	})
+}
+
+// refuse has the server send nothing more to a pull, before that is stopped. What
+// it sends at the moment at which its client takes the pull back may be delivered
+// to nobody, and where deliveries are limited never again. A pull with a pin that
+// was given up gets nothing, and who is pinned next waits for what is left here.
+func (l *loop) refuse(r *runner, unstarted intake) {
+	pin := r.mem.pinID()
+	if unstarted == intakeDrop || r.config.MaxDeliver <= 0 || pin == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := l.backend.unpin(ctx, pin); err != nil {
+		l.tell(evNotice{err})
+	}
 }
 
 // stopPull stops a pull and returns what is closed when it has stopped.

@@ -72,6 +72,9 @@ func administer(t *testing.T, p *server.Permissions, prefix string, patience tim
 // Prevents: an administrator with exactly the documented permissions who can not
 // do something, or waits for what is refused.
 func TestAdministratorPermissions(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	p := documented(t, administrator)
 	var seen violations
@@ -92,6 +95,9 @@ func TestAdministratorPermissions(t *testing.T) {
 // Prevents: a documented permission that is more than an administrator needs, and
 // an error that leaves the user to find out which one is missing.
 func TestAdministratorPermissionsAreAllNeeded(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	p := documented(t, administrator)
 	for _, permission := range slices.Concat(p.Publish.Allow, p.Subscribe.Allow) {
@@ -115,6 +121,9 @@ func TestAdministratorPermissionsAreAllNeeded(t *testing.T) {
 // Prevents: a member's user who can change the group, or read another one's
 // messages: the documented permissions are for one group.
 func TestMemberMayNotAdministrate(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	for kind, user := range memberUsers {
 		t.Run(kind, func(t *testing.T) {

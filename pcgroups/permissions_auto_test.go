@@ -36,6 +36,9 @@ func documentedBeside(t *testing.T, words string) (list []string) {
 // Prevents: a member that manages its own membership and can not join, leave or
 // evict with exactly the documented permissions, or one of them without a use.
 func TestAutoMemberPermissions(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	p := documented(t, elasticMember)
 	extra := documentedBeside(t, "With `WithAutoMembership`")

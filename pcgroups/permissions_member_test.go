@@ -181,6 +181,9 @@ var memberUsers = map[string]string{"elastic": elasticMember, "static": staticMe
 // work, or does it more slowly because something is refused; and a documented
 // permission without a use.
 func TestMemberPermissions(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	for kind, user := range memberUsers {
 		p := documented(t, user)
@@ -209,6 +212,9 @@ var needless = []string{
 // any one of them something that the member does is refused, and but for those
 // named above the user is told or sees that something does not work.
 func TestMemberPermissionsAreAllNeeded(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	for kind, user := range memberUsers {
 		p := documented(t, user)

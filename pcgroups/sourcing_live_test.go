@@ -157,6 +157,9 @@ func (c *sourcingCluster) restart(programs int, opts ...RestartOption) *Restart 
 // DescribeElastic, and RestartSourcing must end it, but not while its rules do not
 // hold, and exactly.
 func TestSourcingStall(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	if testing.Short() {
 		t.Skip("takes about 20 s")
 	}
@@ -246,6 +249,9 @@ func TestSourcingStall(t *testing.T) {
 // alarm nobody, although the looks, far closer here than in a session, see every
 // state in between: leaders that have not connected yet or are still catching up.
 func TestSourcingWithoutFalseAlarms(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	if testing.Short() {
 		t.Skip("takes about 15 s")
 	}
