@@ -236,8 +236,9 @@ func (b *natsBackend) release(ctx context.Context, created time.Time, pin string
 		return nil // another instance replaced it already
 	}
 	// Without a pin of ours it is another instance's, if one holds a pin or has
-	// something in flight; a pin may be lost under a running handler.
-	if holder := pinOf(info); !final && (pin == "" || holder != pin) && (holder != "" || info.NumAckPending > 0) {
+	// something in flight; a pin may be lost under a running handler. One that does
+	// not pin at all is nobody's: what it has in flight would keep it for long.
+	if holder := pinOf(info); !final && samePinning(info.Config) && (pin == "" || holder != pin) && (holder != "" || info.NumAckPending > 0) {
 		return nil
 	}
 	return deleteConsumer(ctx, b.js, b.consumerStream(), b.consumerName())
