@@ -82,7 +82,8 @@ func ask[T any](ctx context.Context, question func(context.Context) (T, error)) 
 func toBucket[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	for attempt := 1; ; attempt++ {
 		answer, err := request()
-		if !errors.Is(err, nats.ErrNoResponders) || attempt == 2*maxAttempts {
+		unheard := errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse)
+		if !unheard || attempt == 2*maxAttempts {
 			return answer, err
 		}
 		if jitter(ctx, 4*attempt) != nil {
