@@ -17,7 +17,7 @@ import (
 )
 
 // clusterPatience covers two unlucky elections, of up to nine seconds each.
-const clusterPatience = 40 * time.Second
+const clusterPatience = 90 * time.Second
 
 // clusterFixture is a cluster of three.
 type clusterFixture struct {
