@@ -88,7 +88,7 @@ func list(modules []module) ([]byte, error) {
 			}
 		}
 		mark := ""
-		if m.library {
+		if m.fromLibrary {
 			mark = " *"
 		}
 		fmt.Fprintf(&out, "%s %s%s\n", m.path, strings.Join(spdx, " AND "), mark)

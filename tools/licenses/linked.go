@@ -13,9 +13,9 @@ import (
 
 // module is a dependency.
 type module struct {
-	path    string
-	dir     string
-	library bool // the library needs it, so each program that uses it does
+	path        string
+	dir         string
+	fromLibrary bool // the library needs it, so each program that uses it does
 }
 
 // systems are those that a release is built for: each links other modules.
@@ -42,7 +42,7 @@ func linked(root string) ([]module, error) {
 					continue
 				}
 				m := found[path]
-				m.path, m.dir, m.library = path, dir, m.library || packages != "."
+				m.path, m.dir, m.fromLibrary = path, dir, m.fromLibrary || packages != "."
 				found[path] = m
 			}
 		}
