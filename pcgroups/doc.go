@@ -47,8 +47,10 @@
 // Not promised: order without acknowledgement (AckNone); beside instances of
 // orbit.go in the same member; for messages acknowledged past the session, by
 // their reply subject, sooner than after one ack deadline; after the process or
-// its network stood still for longer than the deadline; and with a single server
-// that was killed before it had stored the consumer's state.
+// its network stood still for longer than the deadline; with a single server that
+// was killed before it had stored the consumer's state; and, where deliveries are
+// limited (MaxDeliver), while a session stops: what is at its last delivery is run
+// then, as nobody else would get it, although earlier ones were given back.
 //
 // A message that is not settled holds its partition, and with it what the server
 // has delivered behind it. When that fills MaxAckPending the server delivers
