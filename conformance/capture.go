@@ -51,7 +51,7 @@ func startCapture(url string) (*capture, error) {
 	// A server hands a message to the widest subscription first. With one as wide
 	// as this the record has a request before whoever answers it has got it, so
 	// that nothing sent after the answer can overtake. In a cluster requests get
-	// lost with it (one in some twenty, 2.15.3); sync waits there instead.
+	// lost with it (4 of 36 creates, 2.15.3; cause unknown); sync waits there instead.
 	subjects := []string{"$JS.>", "$KV.>", c.marker}
 	if c.clustered = c.nc.ConnectedClusterName() != ""; c.clustered {
 		subjects = []string{"$JS.API.>", "$JS.ACK.>", "$KV.>", c.marker}
