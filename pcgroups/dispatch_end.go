@@ -17,6 +17,7 @@ func (x *dispatcher) repin() {
 func (x *dispatcher) fence() {
 	x.mu.Lock()
 	x.log.fence()
+	x.seen = true // what a first message would ask for is asked for here
 	x.fences++
 	x.alone = false
 	x.mu.Unlock()
