@@ -29,9 +29,14 @@ type backlog struct {
 
 	// fenced: another instance may still have messages in flight, so none starts.
 	fenced bool
-	// closing: what is left was given out for the last time and nobody else will
-	// get it.
+	// paused: the pull is about to end, so none starts before all that it brings is
+	// here.
+	paused bool
+	// closing: it has ended. What is left was given out for the last time, and nobody
+	// else will get it.
 	closing bool
+	// passing: what is left no longer waits for earlier messages that others have.
+	passing bool
 }
 
 // lane is one partition.
@@ -74,6 +79,14 @@ func (w *waiting) ends() int64 {
 		return w.until
 	}
 	return max(w.until, w.hand.ends())
+}
+
+// due is when a message comes again at the earliest.
+func (w *waiting) due() int64 {
+	if w.naked != 0 {
+		return w.naked
+	}
+	return w.ends()
 }
 
 func newBacklog(most int, maxDeliver int, marks map[int]uint64) *backlog {
@@ -158,11 +171,11 @@ func (b *backlog) next(l *lane) int {
 	if l.queue[0].body != nil {
 		return 0
 	}
-	if !b.closing || b.last(&l.queue[0]) {
+	if !b.passing || b.last(&l.queue[0]) {
 		return -1 // it is running elsewhere, comes again, or will be given up
 	}
-	// It will come again, but not here. Those behind it that are left would never
-	// come again at all.
+	// It comes again, but not here. Those behind it that are left would never come
+	// again at all.
 	return slices.IndexFunc(l.queue, func(w waiting) bool { return w.body != nil })
 }
 
@@ -175,7 +188,7 @@ func (b *backlog) offer(l *lane) {
 }
 
 // may tells whether start would find something, most likely.
-func (b *backlog) may() bool { return b.running < b.most && b.turn() >= 0 }
+func (b *backlog) may() bool { return !b.paused && b.running < b.most && b.turn() >= 0 }
 
 // turn is the index in ready of the lane whose turn it is, or -1.
 func (b *backlog) turn() int {

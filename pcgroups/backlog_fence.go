@@ -61,8 +61,8 @@ func (b *backlog) inFlight(now int64, upTo uint64, and holding) int {
 // sure tells whether the server waits for a message on our behalf.
 func (b *backlog) sure(w *waiting, now int64) bool {
 	switch {
-	case b.last(w) && w.until <= now: // it may have given it up
-		return false
+	case b.maxDeliver > 0 && (w.ends() <= now || b.last(w) && w.until <= now):
+		return false // it may have given it up, after deliveries that were lost on their way
 	case w.running:
 		return !w.hand.leaving() // else it may be in flight no more
 	case w.body != nil:

@@ -86,9 +86,16 @@ func (b *backlog) forget(l *lane, i int) {
 	l.queue = slices.Delete(l.queue, i, i+1)
 }
 
-// close lets only what is left run.
-func (b *backlog) close() {
-	b.closing = true
+// pause starts nothing more before close.
+func (b *backlog) pause() { b.paused = true }
+
+// close lets what is left run, each message in its turn: an earlier one that was
+// given back is to be settled by whoever has it now.
+func (b *backlog) close() { b.paused, b.closing = false, true }
+
+// pass lets what is left run although it is not its turn.
+func (b *backlog) pass() {
+	b.passing = true
 	for _, l := range b.lanes {
 		b.offer(l)
 	}
@@ -134,7 +141,7 @@ func (b *backlog) overdue(now, grace int64) []holding {
 			h.given = true
 			b.remove(l, 0, false)
 			b.offer(l)
-		case max(w.ends(), w.naked, w.asked)+grace <= now:
+		case max(w.due(), w.asked)+grace <= now:
 			w.asked = now
 		default:
 			continue

@@ -158,14 +158,17 @@ func sortedKeys(m map[uint64]*modelMsg) []uint64 {
 
 // instance does with its backlog what a dispatcher does, one step at a time.
 type instance struct {
-	name    string
-	s       *modelServer
-	b       *backlog
-	limit   int  // of bodies; 0: the server sees to it
-	lazy    bool // it does not renew in time
-	pin     int
-	cut     bool // the connection was lost, which is yet to be noticed
-	closing bool
+	name     string
+	s        *modelServer
+	b        *backlog
+	limit    int  // of bodies; 0: the server sees to it
+	lazy     bool // it does not renew in time
+	pin      int
+	cut      bool // the connection was lost, which is yet to be noticed
+	stopping bool // its pull is about to end
+	closing  bool // it has ended
+	since    int64
+	passing  bool
 
 	wires []wire
 	says  []said
@@ -202,7 +205,6 @@ func (x *instance) receive() {
 		x.say(said{seq: w.msg.seq, what: "nak"})
 		return
 	}
-	w.msg.outOf = w.msg.outOf || x.closing // earlier ones were given back
 	var body jetstream.Msg = &fakeBody{spot: w.msg.spot, deliveries: w.deliveries}
 	if i, _ := x.b.lane(w.msg.partition).find(w.msg.seq); i > 0 && x.limit > 0 && x.b.bodies >= x.limit && !last {
 		body = nil
@@ -215,7 +217,10 @@ func (x *instance) receive() {
 func (x *instance) fence() { x.b.fence(); x.fences++ }
 
 func (x *instance) unpinned() {
-	back := x.b.giveBack()
+	var back []given
+	if !x.stopping {
+		back = x.b.giveBack()
+	}
 	x.b.unpinned()
 	x.nakAll(back)
 }
@@ -228,11 +233,33 @@ func (x *instance) nakAll(back []given) {
 	}
 }
 
+// stop takes the pull back. Where deliveries are limited nothing is given back
+// before it has ended.
+func (x *instance) stop() {
+	if x.s.maxDeliver == 0 {
+		x.close()
+		return
+	}
+	x.stopping = true
+	x.b.pause()
+}
+
+// close takes note that the pull has ended.
 func (x *instance) close() {
-	x.closing = true
+	x.stopping, x.closing, x.since = false, true, x.s.now
 	back := x.b.giveBack()
 	x.b.close()
 	x.nakAll(back)
+}
+
+// mayPass tells whether what is left has waited long enough for its turn.
+func (x *instance) mayPass() bool {
+	return x.closing && !x.passing && x.s.now-x.since >= modelWait
+}
+
+func (x *instance) pass() {
+	x.passing = true
+	x.b.pass()
 }
 
 // start runs the next handler, and tells what of the order it breaks.
@@ -246,9 +273,9 @@ func (x *instance) start() error {
 	x.b.take(l, w.seq, h)
 	x.runs[m.spot] = h
 	m.started = max(m.started, w.deliveries)
-	// At its last delivery a message is run although its time is up, or although an
-	// earlier one comes again elsewhere, as nobody else gets it.
-	m.outOf = m.outOf || x.closing && l.queue[0].seq != w.seq || m.deadline <= x.s.now
+	// At its last delivery a message is run although its time is up, or in the end
+	// although an earlier one is not settled elsewhere, as nobody else gets it.
+	m.outOf = m.outOf || x.passing && l.queue[0].seq != w.seq || m.deadline <= x.s.now
 	if err := x.inOrder(h); err != nil {
 		return err
 	}

@@ -55,7 +55,8 @@ func newModelWorld(t *rapid.T) *modelWorld {
 func (w *modelWorld) fresh(x *instance, marks map[int]uint64) {
 	x.miss()
 	x.b = newBacklog(rapid.IntRange(1, 3).Draw(w.t, "concurrency"), w.s.maxDeliver, marks)
-	x.runs, x.open, x.closing, x.asked = make(map[spot]*modelHand), nil, false, nil
+	x.runs, x.open, x.asked = make(map[spot]*modelHand), nil, nil
+	x.stopping, x.closing, x.passing = false, false, false
 	x.fences++
 	if w.s.maxPending == 0 {
 		x.limit = 4
@@ -112,7 +113,7 @@ func (w *modelWorld) random() {
 	}
 	add(2, "time", func() { w.pass(rapid.SampledFrom([]int64{1, 100, 340, 1000}).Draw(w.t, "while")) })
 	for _, x := range w.instances {
-		if s.pin != x {
+		if s.pin != x && !(x.closing && s.maxDeliver > 0) {
 			add(1, "pin "+x.name, func() { s.pin, s.pinID = x, s.pinID+1 })
 		}
 		if x.pin != 0 && (s.pin != x || x.pin != s.pinID) {
@@ -139,6 +140,12 @@ func (w *modelWorld) random() {
 			}
 			add(1, x.name+" clears", x.clear)
 		}
+		if x.stopping {
+			add(1, x.name+"'s pull has ended", func() { w.ended(x) })
+		}
+		if x.mayPass() {
+			add(1, x.name+" passes", x.pass)
+		}
 		add(1, x.name+" renews", func() { w.must(x.renew()) })
 		add(1, x.name+" looks after holds", x.holds)
 		w.handlers(x, add)
@@ -151,6 +158,18 @@ func (w *modelWorld) random() {
 	c := rapid.SampledFrom(can).Draw(w.t, "what")
 	w.did("%s", c.name)
 	c.do()
+}
+
+// ended lets a pull that was taken back end: what was sent to it has come.
+func (w *modelWorld) ended(x *instance) {
+	for len(x.wires) > 0 {
+		w.did("%s receives %v", x.name, x.wires[0].msg.spot)
+		x.receive()
+	}
+	if w.s.pin == x {
+		w.s.pin = nil
+	}
+	x.close()
 }
 
 func (w *modelWorld) handlers(x *instance, add func(int, string, func())) {
@@ -186,8 +205,11 @@ func (w *modelWorld) rare(x *instance) {
 		w.did("%s loses its connection", x.name)
 		x.lose()
 	case 1:
+		if x.stopping || x.closing {
+			return
+		}
 		w.did("%s stops", x.name)
-		x.close()
+		x.stop()
 	case 2:
 		w.did("%s crashes", x.name)
 		x.lose()
@@ -200,7 +222,7 @@ func (w *modelWorld) rare(x *instance) {
 		x.pin = 0
 		w.fresh(x, nil)
 	case 3:
-		if len(x.runs) > 0 || x.b.bodies > 0 && s.maxDeliver > 0 {
+		if len(x.runs) > 0 || x.stopping || x.b.bodies > 0 && s.maxDeliver > 0 {
 			return // it waits for what is left to run
 		}
 		w.did("%s pulls anew", x.name)
@@ -248,7 +270,12 @@ func (w *modelWorld) pass(while int64) {
 // peace lets everything go well until all is done.
 func (w *modelWorld) peace() {
 	w.did("all goes well")
-	if w.s.pin.closing { // its pull ends, and another instance joins
+	for _, x := range w.instances {
+		if x.stopping {
+			w.ended(x)
+		}
+	}
+	if w.s.pin == nil || w.s.pin.closing { // its pull ends, and another instance joins
 		x := &instance{name: "Z", s: w.s}
 		w.fresh(x, nil)
 		w.instances = append(w.instances, x)
@@ -269,6 +296,9 @@ func (w *modelWorld) peace() {
 			x.clear()
 			w.must(x.renew())
 			x.holds()
+			if x.mayPass() {
+				x.pass()
+			}
 			for x.b.may() {
 				before := x.b.bodies
 				w.must(x.start())

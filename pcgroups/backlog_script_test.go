@@ -118,7 +118,8 @@ type fakeBody struct {
 //	acked PARTITION/SEQ                it is acknowledged after that
 //	nak PARTITION/SEQ [TIME]           it is given back after that, to come again at TIME
 //	fence    unpinned    unfence INFLIGHT DELIVERED    heads    clear PARTITION/SEQ
-//	give-back    drop    close         for other instances, for nobody, the last round
+//	give-back    drop    for other instances, for nobody
+//	pause    close    pass             the pull is about to end, it has, out of turn
 //	overdue GRACE    release PARTITION/SEQ    doubt PARTITION/SEQ INFLIGHT DELIVERED
 //	renewals BEFORE    renew PARTITION/SEQ DELIVERIES UNTIL
 //	stalled LIMIT    marks    deadlines    show
@@ -199,8 +200,14 @@ func (s *scripted) do(w []string) ([]string, error) {
 	case "drop":
 		b.drop()
 		return nil, nil
+	case "pause":
+		b.pause()
+		return nil, nil
 	case "close":
 		b.close()
+		return nil, nil
+	case "pass":
+		b.pass()
 		return nil, nil
 	case "overdue":
 		return holdingsInWords(b.overdue(s.now, num(1))), nil

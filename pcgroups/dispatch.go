@@ -30,6 +30,7 @@ type dispatcher struct {
 	fences  int        // how often the fence went up
 	blind   bool       // which message is the first of a partition can not be learnt
 	alone   bool       // the pin was lost behind the fence
+	closed  time.Time  // when the pull had ended, with messages left
 	limit   int        // how many bodies are kept at most; 0: the server sees to that
 	room    *sync.Cond // a delivery waits for it
 }
@@ -75,7 +76,7 @@ func (x *dispatcher) deliver(msg jetstream.Msg) {
 		x.mu.Unlock()
 		return
 	case intakeGiveBack, intakeStale:
-		if !x.r.lastDelivery(n) {
+		if !x.log.paused && !x.r.lastDelivery(n) {
 			x.mu.Unlock()
 			_ = msg.Nak() // if that fails it comes back after its ack deadline
 			return

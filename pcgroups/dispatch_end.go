@@ -36,7 +36,10 @@ func (x *dispatcher) look() {
 // starts nothing before.
 func (x *dispatcher) unpinned() {
 	x.mu.Lock()
-	back := x.log.giveBack()
+	var back []given
+	if !x.log.paused { // else the pull ends anyway, and more may come before
+		back = x.log.giveBack()
+	}
 	x.log.unpinned()
 	x.alone = x.log.fenced && x.log.bodies > 0
 	alone := x.alone
@@ -49,20 +52,58 @@ func (x *dispatcher) unpinned() {
 }
 
 // shut is told what happens to messages that were not started, now and from
-// here on.
+// here on. Where deliveries are limited nothing is given back before the pull has
+// ended: one that comes at its last delivery must be run here, and only after the
+// earlier ones of its partition.
 func (x *dispatcher) shut(in intake) {
 	x.mu.Lock()
 	var back []given
-	if in == intakeDrop {
+	switch {
+	case in == intakeDrop:
 		x.log.drop()
-	} else {
-		back = x.log.giveBack()
-		x.log.close()
-		x.dispatch()
+	case x.log.closing:
+	case x.log.maxDeliver > 0:
+		x.log.pause()
+	default:
+		back = x.end()
 	}
 	x.room.Broadcast()
 	x.mu.Unlock()
 	x.nakAll(back)
+}
+
+// lastCame is called when the pull has ended.
+func (x *dispatcher) lastCame() {
+	x.mu.Lock()
+	var back []given
+	if x.log.paused {
+		back = x.end()
+	}
+	x.mu.Unlock()
+	x.nakAll(back)
+}
+
+// end lets what can not be given back run. x.mu is held.
+func (x *dispatcher) end() []given {
+	back := x.log.giveBack()
+	x.log.close()
+	x.closed = time.Now()
+	x.dispatch()
+	return back
+}
+
+// pass lets what is left run out of turn, if what it waits for was not settled for
+// an ack wait, or with now at once. It is false if there is nothing to run.
+func (x *dispatcher) pass(now bool) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.log.closing || !now && time.Since(x.closed) < effectiveAckWait(x.r.config) {
+		return false
+	}
+	x.log.pass()
+	may := x.log.may()
+	x.dispatch()
+	return may
 }
 
 // nakAll gives messages back. One whose time is up is another instance's.

@@ -49,8 +49,10 @@
 // their reply subject, sooner than after one ack deadline; after the process or
 // its network stood still for longer than the deadline; with a single server that
 // was killed before it had stored the consumer's state; and, where deliveries are
-// limited (MaxDeliver), while a session stops: what is at its last delivery is run
-// then, as nobody else would get it, although earlier ones were given back.
+// limited (MaxDeliver), when a session stops: what is at its last delivery waits
+// here for earlier messages of its partition that its handler gave back to be
+// settled by another instance, but for one ack deadline at most. Then it is run, as
+// nobody else would get it.
 //
 // A message that is not settled holds its partition, and with it what the server
 // has delivered behind it. When that fills MaxAckPending the server delivers

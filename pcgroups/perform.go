@@ -170,6 +170,7 @@ func (l *loop) drain(a actDrain) {
 			r.cancel(ErrHandlerTimeout)
 			r.late.Store(late)
 			r.intake.Store(int32(intakeStale))
+			r.lastCame() // what waits behind it is not held up any longer
 		}
 		if r.par != nil {
 			r.par.remember()

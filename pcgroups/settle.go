@@ -7,9 +7,14 @@ import "time"
 // the server gives it to whoever asks. late is a delivery whose handler is still
 // running though its deadline is past, if there is one and no other runs.
 func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late *delivery) {
-	over := false // it has stopped; what was delivered last is to be looked at once more
 	for {
 		changed := r.wait()
+		select {
+		case <-stopped:
+			stopped = nil
+			r.lastCame()
+		default:
+		}
 		now := time.Now().UnixNano()
 		until := int64(0)
 		running := r.running()
@@ -22,32 +27,32 @@ func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late *delivery)
 		case r.acks && until <= now:
 			return running[0]
 		}
-		switch {
-		case len(running) == 0 && until <= now:
-			if over && !r.working() {
-				return nil
-			}
-			end := stopped
-			if over {
-				end = nil
-			}
-			select {
-			case <-end:
-				over = true
-			case <-changed: // a message that could not be given back was started
-			}
-		case !r.acks:
-			<-changed
-		default:
-			t := time.NewTimer(time.Duration(until - now))
-			select {
-			case <-changed:
-			case <-t.C:
-			}
-			t.Stop()
+		if len(running) == 0 && until <= now && stopped == nil && !r.working() && !r.pass() {
+			return nil
 		}
+		var deadline <-chan time.Time
+		t := time.NewTimer(time.Duration(max(until-now, 0)))
+		if r.acks && until > now {
+			deadline = t.C
+		}
+		select {
+		case <-stopped:
+		case <-changed:
+		case <-deadline:
+		}
+		t.Stop()
 	}
 }
+
+// lastCame is called when the pull has ended: no delivery comes any more.
+func (r *runner) lastCame() {
+	if r.par != nil {
+		r.par.lastCame()
+	}
+}
+
+// pass has what is left run at once. It is false if there is nothing.
+func (r *runner) pass() bool { return r.par != nil && r.par.pass(true) }
 
 // lastDeadline is the latest deadline of what is neither settled nor running, in
 // Unix nanoseconds, or with settle false of what is yet to run; 0 if there is none.

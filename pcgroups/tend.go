@@ -60,6 +60,7 @@ func (x *dispatcher) tend(server lookout) {
 		case <-tick.C:
 			x.holds(ctx, server, min(max(wait/4, 50*time.Millisecond), 5*time.Second))
 			told = x.stalled(told)
+			x.pass(false)
 		}
 	}
 }
