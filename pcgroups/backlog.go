@@ -81,14 +81,6 @@ func (w *waiting) ends() int64 {
 	return max(w.until, w.hand.ends())
 }
 
-// due is when a message comes again at the earliest.
-func (w *waiting) due() int64 {
-	if w.naked != 0 {
-		return w.naked
-	}
-	return w.ends()
-}
-
 func newBacklog(most int, maxDeliver int, marks map[int]uint64) *backlog {
 	b := &backlog{most: most, lanes: make(map[int]*lane), fenced: true}
 	if maxDeliver > 0 {

@@ -125,6 +125,14 @@ type holding struct {
 	given      bool // up: the server will not deliver it again
 }
 
+// due is when a message comes again at the earliest.
+func (w *waiting) due() int64 {
+	if w.naked != 0 {
+		return w.naked
+	}
+	return w.ends()
+}
+
 // overdue are the messages that hold their partition although they should have
 // come again by now, by a while of grace. Those that can not come again are taken
 // out. Each of the others is told once in a while.

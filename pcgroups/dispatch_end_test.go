@@ -31,6 +31,7 @@ func TestStopKeepsTheOrderOfLastDeliveries(t *testing.T) {
 		b.r.shut(intakeGiveBack)
 		stopped, over := make(chan struct{}), make(chan *delivery)
 		go func() { over <- b.r.waitOver(stopped, true) }()
+		b.r.withdrawn()
 		b.deliver(0, 3, 2)
 		close(first)
 		synctest.Wait()

@@ -8,11 +8,16 @@
 // handled at the same time by different members. Each member may run as several
 // instances, of which the server pins one (ADR-42); the others are hot standbys.
 //
-//	                 partition = hash(key) mod max_members
-//	              ┌── 0.orders.17 ──┐
-//	orders.17 ──► │   1.orders.4    ├──► member m1 ─► instance a (pinned)
-//	orders.4      └── 2.orders.9 ───┘                 instance b (standby)
-//	orders.9          3.orders.8  ─────► member m2 ─► instance c (pinned)
+//	stream        partition =              members        instances
+//	ORDERS        hash(key) mod 4          (names)        (programs that run as one)
+//
+//	orders.17 ──► 0.orders.17 ──┐
+//	                            ├────────► m1 ──┬───────► a  pinned: it gets the messages
+//	orders.4  ──► 1.orders.4  ──┘               └───────► b  standby
+//
+//	orders.9  ──► 2.orders.9  ──┐
+//	                            ├────────► m2 ──────────► c  pinned
+//	orders.8  ──► 3.orders.8  ──┘
 //
 // # Static and elastic groups
 //
@@ -72,15 +77,36 @@
 //
 // # AckWait drives everything
 //
-// How fast a member notices a fault is derived from the AckWait of the consumer
-// configuration it is given (5 s if not set):
+// The AckWait of the consumer configuration that a member is given says how long a
+// handler may take, and from it follows how fast a fault is noticed:
 //
-//	pin time to live       max(AckWait, 1s)      a silent instance is replaced
-//	pull expiry            max(AckWait/2, 1s)    the pin is renewed
-//	inactivity threshold   AckWait               an abandoned elastic consumer goes
+//	a handles      ├─ handler ─┤ack├─ handler ───✕ a dies
+//	a pulls        ├─ expiry ─┼─ expiry ─┼─ exp… │
+//	                                             │
+//	the message    ├ delivered to a ─────────────┼── AckWait ──┤ delivered again, to b
+//	the pin        ├ a's, renewed by each pull ──┼── AckWait ──┤ b's
+//	a's consumer                                 └── AckWait ──┤ gone if there is no b (elastic)
+//
+// All times by AckWait, 5 s if none is given:
+//
+//	AckWait                     2s      5s      30s     is how long
+//	pin time to live            2s      5s      30s     a silent instance stays the active one: max(AckWait, 1s)
+//	pull expiry                 1s      2.5s    15s     a pull waits at the server; each renews the pin: max(AckWait/2, 1s)
+//	heartbeat                   500ms   1.25s   7.5s    the server is silent while a pull waits: half the expiry, at most 30 s
+//	pin renewal                 666ms   1.66s   10s     at most until the pin is renewed while handlers run: pin time to live / 3
+//	inactivity threshold        2s      5s      30s     an elastic member's consumer is kept when nobody pulls: AckWait
+//	self-check                  8s      20s     30s     until a session looks at the server unprompted: 4 AckWait, from 2 s to 30 s
+//	WithKeepAlive               666ms   1.66s   10s     until a running handler's message is extended: AckWait/3
+//	WithAutoMembership          6s      15s     90s     at least until a member that is gone is evicted: 3 AckWait
+//
+// In BackOff the first value takes the place of AckWait for the handlers. If a had
+// a message in hand when it died, its consumer goes after up to 3.5 AckWait
+// (measured). Stop of a session does not wait for any of this: the standby goes on
+// within milliseconds. Nor does a change of the membership: it waits for running
+// handlers only.
 //
 // Use at least 2 s: below, the 1 s floors meet and an idle group's pin may move
-// between instances.
+// between instances. All instances of a member should be given the same.
 //
 // # Compatibility
 //

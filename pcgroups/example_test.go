@@ -117,9 +117,9 @@ func ExampleStaticConsume() {
 	// Output: orders.alice
 }
 
-// Two instances of one member: the second takes over when the first is stopped,
-// after the running handler has finished.
-func ExampleSession_graceful() {
+// High availability: two instances of one member. The second is a hot standby and
+// takes over when the first is stopped, or falls silent.
+func ExampleElasticConsume_standby() {
 	js, stop := serve()
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -156,6 +156,55 @@ func ExampleSession_graceful() {
 	// handled by the first
 	// handled by the first
 	// handled by the second
+}
+
+// A program that is asked to end: nothing new is started, the running handler
+// finishes, and its message is acknowledged. What it had not started is there for
+// the next instance.
+func ExampleSession_graceful() {
+	js, stop := serve()
+	defer stop()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "ORDERS", Subjects: []string{"orders.*"}})
+	check(err)
+	_, err = pcgroups.CreateElastic(ctx, js, "ORDERS", "billing", 2,
+		[]pcgroups.PartitioningFilter{{Filter: "orders.*", PartitioningWildcards: []int{1}}}, -1, -1, pcgroups.WithMembers("m1"))
+	check(err)
+
+	running, finish := make(chan string), make(chan bool)
+	join := func() pcgroups.Session {
+		s, err := pcgroups.ElasticConsume(ctx, js, "ORDERS", "billing", "m1",
+			pcgroups.AutoAck(func(_ context.Context, msg *pcgroups.Msg) error {
+				running <- string(msg.Data())
+				<-finish
+				return nil
+			}),
+			jetstream.ConsumerConfig{AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 1})
+		check(err)
+		return s
+	}
+	member := join()
+	for _, order := range []string{"a book", "a pen"} {
+		_, err = js.Publish(ctx, "orders.alice", []byte(order))
+		check(err)
+	}
+	fmt.Println("running:", <-running)
+
+	// In a program: context.AfterFunc(ctx, member.Stop), with the ctx of
+	// signal.NotifyContext. Stop returns at once; Wait, or Done, is the end.
+	member.Stop()
+	close(finish)
+	fmt.Println("ended:", member.Wait(ctx))
+
+	next := join()
+	fmt.Println("running:", <-running)
+	next.Stop()
+	check(next.Wait(ctx))
+	// Output:
+	// running: a book
+	// ended: <nil>
+	// running: a pen
 }
 
 // A handler's error ends its session. The message stays unacknowledged.

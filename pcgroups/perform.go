@@ -165,7 +165,9 @@ func (l *loop) drain(a actDrain) {
 	l.tasks.Go(func() {
 		defer r.close()
 		l.refuse(r, a.unstarted)
-		late := r.waitOver(stopPull(r, p, a.unstarted != intakeDrop), a.settle)
+		stopped := stopPull(r, p, a.unstarted != intakeDrop)
+		r.withdrawn()
+		late := r.waitOver(stopped, a.settle)
 		if late != nil {
 			r.cancel(ErrHandlerTimeout)
 			r.late.Store(late)
@@ -186,14 +188,23 @@ func (l *loop) drain(a actDrain) {
 // it sends at the moment at which its client takes the pull back may be delivered
 // to nobody, and where deliveries are limited never again. A pull with a pin that
 // was given up gets nothing, and who is pinned next waits for what is left here.
+// The client must not pull anew, though: see deliver.
 func (l *loop) refuse(r *runner, unstarted intake) {
-	pin := r.mem.pinID()
-	if unstarted == intakeDrop || r.config.MaxDeliver <= 0 || pin == "" {
+	if unstarted == intakeDrop || r.config.MaxDeliver <= 0 || !l.backend.connected() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if err := l.backend.unpin(ctx, pin); err != nil {
+	if r.mem.pinID() == "" {
+		// It may have been pinned just now, and what tells it be on its way.
+		_, _, _, _ = l.backend.flight(ctx)
+		r.waitPinned(pinPatience)
+	}
+	err := l.backend.unpin(ctx, r.mem.pinID())
+	if err == nil {
+		err = l.barrier(ctx, r.mem) // answered behind what was sent to the pull
+	}
+	if err != nil {
 		l.tell(evNotice{err})
 	}
 }

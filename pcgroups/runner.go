@@ -54,7 +54,9 @@ type runner struct {
 	current atomic.Pointer[delivery] // whose handler runs
 	late    atomic.Pointer[delivery] // whose handler ran past its deadline when the pull was stopped
 	cause   atomic.Pointer[error]    // set by cancel: no handler has a context any more
-	over    chan struct{}            // closed by close: nothing more to look after
+	taken   chan struct{}            // closed by withdrawn: the client pulls no more
+	taking  sync.Once
+	over    chan struct{} // closed by close: nothing more to look after
 	closing sync.Once
 
 	waiting atomic.Bool // somebody waits for changed
@@ -67,7 +69,7 @@ func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, mem *memo
 	r := &runner{
 		handle: handle, config: c, acks: c.AckPolicy != jetstream.AckNonePolicy, mem: mem,
 		report: func(event) {}, connected: func() bool { return true },
-		over: make(chan struct{}), open: make(map[*delivery]struct{}),
+		taken: make(chan struct{}), over: make(chan struct{}), open: make(map[*delivery]struct{}),
 	}
 	if c.AckPolicy == jetstream.AckExplicitPolicy && c.MaxAckPending != 1 {
 		r.par = newDispatcher(r, concurrency)
@@ -78,6 +80,11 @@ func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, mem *memo
 // deliver is the client's message callback.
 func (r *runner) deliver(msg jetstream.Msg) {
 	r.notePin(msg.Headers().Get(pinHeader))
+	if r.config.MaxDeliver > 0 && intake(r.intake.Load()) == intakeGiveBack {
+		// The pin is being given up. What the server says to that comes behind this
+		// message, and the client would answer it by another pull; see refuse.
+		<-r.taken
+	}
 	if r.par != nil {
 		r.par.deliver(msg)
 		return
@@ -278,8 +285,12 @@ func (r *runner) held() int {
 	return 0
 }
 
+// withdrawn is called when the pull was taken back, or can not be.
+func (r *runner) withdrawn() { r.taking.Do(func() { close(r.taken) }) }
+
 // close ends what keep and tend do for the runner.
 func (r *runner) close() {
+	r.withdrawn()
 	r.closing.Do(func() {
 		if r.par != nil {
 			r.par.close()

@@ -151,19 +151,20 @@ func TestOrderWhenThePinMoves(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name      string
+		bursts    int
 		deliver   int
 		ackWait   time.Duration
 		period    time.Duration
 		disturb   func(f *fixture, links []*natstest.Proxy)
 		mayRepeat bool // an acknowledgement may be lost with its connection
 	}{
-		{name: "step-down", ackWait: 5 * time.Second, period: time.Second, disturb: func(f *fixture, _ []*natstest.Proxy) {
+		{name: "step-down", bursts: 40, ackWait: 2 * time.Second, period: 400 * time.Millisecond, disturb: func(f *fixture, _ []*natstest.Proxy) {
 			_ = pcgroups.ElasticMemberStepDown(f.ctx(), f.js, "ORDERS", "workers", "m1")
 		}},
-		{name: "step-down, 2 deliveries", deliver: 2, ackWait: 5 * time.Second, period: time.Second, disturb: func(f *fixture, _ []*natstest.Proxy) {
+		{name: "step-down, 2 deliveries", bursts: 15, deliver: 2, ackWait: 2 * time.Second, period: 400 * time.Millisecond, disturb: func(f *fixture, _ []*natstest.Proxy) {
 			_ = pcgroups.ElasticMemberStepDown(f.ctx(), f.js, "ORDERS", "workers", "m1")
 		}},
-		{name: "connection lost", ackWait: 500 * time.Millisecond, period: 1500 * time.Millisecond, mayRepeat: true, disturb: func(_ *fixture, links []*natstest.Proxy) {
+		{name: "connection lost", bursts: 40, ackWait: 500 * time.Millisecond, period: 1500 * time.Millisecond, mayRepeat: true, disturb: func(_ *fixture, links []*natstest.Proxy) {
 			for _, l := range links {
 				l.Cut()
 				l.Heal()
@@ -177,12 +178,12 @@ func TestOrderWhenThePinMoves(t *testing.T) {
 			f.elastic(8, "m1")
 			h := &moody{check: f.check, work: 5 * time.Millisecond, nak: 5, maxDeliver: uint64(tt.deliver)}
 			var links []*natstest.Proxy
-			for range 2 {
+			for range 3 {
 				_, p := f.far(0, "m1", h.handler("m1"), many(tt.ackWait, tt.deliver), pcgroups.WithConcurrency(8))
 				links = append(links, p)
 			}
 			stop := f.every(tt.period, func() { tt.disturb(f, links) })
-			for range 25 {
+			for range tt.bursts {
 				f.burst(16, 5)
 				f.reach(f.published() - 500)
 			}

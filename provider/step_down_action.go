@@ -106,7 +106,7 @@ func (a *stepDownAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 		if err := stepDown(ctx, js, group.stream, group.name, member); err != nil {
 			if errors.Is(err, pcgroups.ErrMemberNotInGroup) {
 				resp.Diagnostics.AddAttributeError(path.Root("member"), "Member has no consumer", fmt.Sprintf(
-					"Could not step down member %s of %v: it has no running instance, or its name is misspelt.", member, group))
+					"Could not step down member %s of %v: it has no running instance, or its name is misspelt. The data source pcgroups_group_status shows the members and who is connected.", member, group))
 				return nil
 			}
 			return err

@@ -45,7 +45,7 @@ var recipes = []recipe{
 func Pinned(ctx context.Context, name string, progress io.Writer) (CLI, error) {
 	for _, r := range recipes {
 		if r.name == name {
-			return builder{recipe: r, progress: progress, every: 15 * time.Second}.cli(ctx)
+			return builder{recipe: r, progress: progress, every: 10 * time.Second}.cli(ctx)
 		}
 	}
 	return CLI{}, fmt.Errorf("no pinned CLI is called %q: there are %s and %s", name, OpenTofu, Terraform)

@@ -8,7 +8,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 terraform=$(go run ./internal/tfcli/cmd/tfcli terraform)
-go build -o "$scratch/terraform-provider-pcgroups" .
+tools/progress.sh 'building the provider (a minute the first time)' go build -o "$scratch/terraform-provider-pcgroups" .
 # tfplugindocs looks for the provider under this address.
 address=hashicorp/pcgroups
 cat >"$scratch/cli.tfrc" <<RC
@@ -35,6 +35,7 @@ tfplugindocs() {
 		--provider-name pcgroups --providers-schema "$scratch/schema.json" >"$scratch/log" 2>&1 ||
 		{ cat "$scratch/log" >&2; exit 1; }
 }
-tfplugindocs generate
-tfplugindocs validate
+export -f tfplugindocs
+export scratch
+tools/progress.sh 'writing docs/ (the first time it builds tfplugindocs, a minute)' bash -euc 'tfplugindocs generate && tfplugindocs validate'
 echo "docs/ is up to date"

@@ -8,6 +8,6 @@ skip=()
 if [ -z "${GPG_FINGERPRINT:-}" ]; then
 	skip=(--skip=sign)
 fi
-echo "building goreleaser (several minutes the first time)"
-GOWORK=off GOFLAGS= go tool -modfile=tools/goreleaser/go.mod goreleaser release --snapshot --clean "${skip[@]}"
+GOWORK=off GOFLAGS= tools/progress.sh 'building goreleaser (several minutes the first time), then the release for all platforms' \
+	go tool -modfile=tools/goreleaser/go.mod goreleaser release --snapshot --clean "${skip[@]}"
 GOWORK=off go run -C tools/goreleaser ./verify "$PWD/dist"

@@ -56,7 +56,7 @@ func main() {
 func run(ctx context.Context, server, member string) (err error) {
 	nc, err := nats.Connect(server, nats.Name("elastic/"+member))
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w", server, err)
+		return fmt.Errorf("connect to %s: %w; start a server there (nats-server -js), or give another with -server", server, err)
 	}
 	defer nc.Close()
 	js, err := jetstream.New(nc)
@@ -101,7 +101,16 @@ func run(ctx context.Context, server, member string) (err error) {
 func setUp(ctx context.Context, js jetstream.JetStream) error {
 	_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: stream, Subjects: []string{customers.Filter}})
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return fmt.Errorf("create the stream %s: %w; the server must have JetStream (nats-server -js), and allow it to the user", stream, err)
+	}
+	// A stream that is there may be another one, that stores no orders: a group on
+	// it would never get a message.
+	found, err := js.StreamNameBySubject(ctx, customers.Filter)
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
+	}
+	if found != stream {
+		return fmt.Errorf("the stream %s is there, but does not store %s; give it that subject (nats stream edit), or delete it", stream, customers.Filter)
 	}
 	_, err = pcgroups.CreateElastic(ctx, js, stream, group, partitions, []pcgroups.PartitioningFilter{customers}, -1, -1)
 	return err

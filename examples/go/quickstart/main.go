@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -24,14 +25,14 @@ func main() {
 
 func run() error {
 	if len(os.Args) != 2 {
-		return fmt.Errorf("usage: %s MEMBER", os.Args[0])
+		return fmt.Errorf("usage: %s MEMBER, such as worker-1", os.Args[0])
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// snippet:
 	nc, err := nats.Connect(os.Getenv("NATS_URL"))
 	if err != nil {
-		return err
+		return fmt.Errorf("connect to NATS: %w; NATS_URL names the server, without it one must run here (nats-server -js)", err)
 	}
 	defer nc.Close()
 	js, err := jetstream.New(nc)

@@ -56,7 +56,7 @@ func main() {
 func run(ctx context.Context, server, member string) error {
 	nc, err := nats.Connect(server, nats.Name("static/"+member))
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w", server, err)
+		return fmt.Errorf("connect to %s: %w; start a server there (nats-server -js), or give another with -server", server, err)
 	}
 	defer nc.Close()
 	js, err := jetstream.New(nc)
@@ -93,7 +93,7 @@ func setUp(ctx context.Context, js jetstream.JetStream) error {
 		},
 	})
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		return err
+		return fmt.Errorf("create the stream %s: %w; the server must have JetStream (nats-server -js), and allow it to the user", stream, err)
 	}
 	// A stream that is there may be another one, whose messages have no numbers: a
 	// group on it would never get a message.

@@ -46,7 +46,7 @@ func main() {
 func run(ctx context.Context, s settings, log *slog.Logger) error {
 	nc, err := s.connect(log)
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w", s.server, err)
+		return fmt.Errorf("connect to %s: %w (it comes from -server or NATS_URL; credentials from -creds, NATS_CREDS or the URL)", s.server, err)
 	}
 	defer nc.Close()
 	js, err := jetstream.New(nc)
@@ -73,10 +73,15 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	web := serve(listener, nc, session, m, log)
 	defer web.Close()
 	log.Info("the worker has started", "http", listener.Addr().String(), "stream", s.stream, "group", s.group)
+	if !session.Status().Consuming {
+		// Not an error: the group, or the membership, may come later. Or never, so
+		// it is said.
+		log.Warn("waiting: the group does not exist, or the member is not in it or has no partitions; check -stream, -group and -member, or declare them")
+	}
 
 	select {
 	case <-ctx.Done():
-		log.Info("ending: the running handler may finish", "within", s.grace)
+		log.Info("ending: the running handler may finish", "within", s.grace.String())
 		session.Stop()
 	case <-session.Closed(): // by itself
 	}
@@ -95,7 +100,11 @@ func (s settings) connect(log *slog.Logger) (*nats.Conn, error) {
 	opts := []nats.Option{
 		nats.Name("worker/" + s.member),
 		nats.MaxReconnects(-1),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { log.Warn("disconnected", "error", err) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // else it is our own end
+				log.Warn("disconnected", "error", err)
+			}
+		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("connected again", "server", nc.ConnectedUrlRedacted()) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("connection", "error", err) }),
 	}

@@ -19,6 +19,9 @@ import (
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/tfcli"
 )
 
+// signOfLife is the longest time without a line.
+const signOfLife = 10 * time.Second
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -35,7 +38,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "acceptance tests use %s\n", cli)
+	fmt.Fprintf(stdout, "acceptance tests use %s; compiling them takes a minute or two the first time\n", cli)
 
 	// No cached results: the cache does not know when the CLI changes. The
 	// tests mostly wait for CLI processes, hence more of them than cores.
@@ -54,9 +57,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	counts := newTally(stdout)
+	life := &alive{out: stdout, every: signOfLife}
+	counts := newTally(life)
+	life.state = counts.state
+	stop := life.watch()
 	readErr := counts.read(events)
 	waitErr := cmd.Wait()
+	stop()
 	verdict := counts.verdict()
 	fmt.Fprintln(stdout, counts.line())
 	if waitErr != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // event is one line of "go test -json"; see "go doc test2json".
@@ -29,6 +30,8 @@ type tally struct {
 	passed  []test
 	failed  []test
 	skipped []test
+
+	begun, ended atomic.Int64 // tests, for state
 }
 
 func newTally(out io.Writer) *tally {
@@ -77,6 +80,7 @@ func (t *tally) add(e event) {
 	case isSubtest:
 	case e.Action == "run":
 		t.running[id] = new(strings.Builder)
+		t.begun.Add(1)
 	case e.Action == "pass":
 		t.end(id, &t.passed, false)
 	case e.Action == "fail":
@@ -105,6 +109,7 @@ func (t *tally) end(id test, list *[]test, all bool) {
 	if said == nil {
 		return
 	}
+	t.ended.Add(1)
 	for line := range strings.Lines(said.String()) {
 		if all || strings.HasPrefix(line, "--- ") {
 			fmt.Fprint(t.out, line)
@@ -126,6 +131,15 @@ func (t *tally) abandon(pkg string) {
 		t.end(id, &t.failed, true)
 		fmt.Fprintf(t.out, "--- FAIL: %s (did not end)\n", id.name)
 	}
+}
+
+// state says how far the run is. It may be called from any goroutine.
+func (t *tally) state() string {
+	begun, ended := t.begun.Load(), t.ended.Load()
+	if begun == 0 {
+		return "compiling the tests"
+	}
+	return fmt.Sprintf("%d tests have ended, %d are under way", ended, begun-ended)
 }
 
 // verdict says why the run proves less than it should.
