@@ -151,9 +151,11 @@ func TestTroubleshooting_programs(t *testing.T) {
 	}
 	waiting := start(t, at(s), "quickstart", "worker-9")
 	q.met(waiting.out.Wait(t, patience, func(lines []string) bool { return len(lines) != 0 })[0])
+	line := waiting.logs("member waits")
+	q.met(line[strings.Index(line, "consumer group member"):])
 	waiting.end()
 	worker := start(t, at(s), "worker", "-member", "worker-9", "-listen", "127.0.0.1:0")
-	_, line, _ := strings.Cut(worker.logs("waiting"), `"msg":"`)
+	_, line, _ = strings.Cut(worker.logs("waiting"), `"msg":"`)
 	line, _, _ = strings.Cut(line, `","member"`)
 	q.met(line)
 	worker.end()

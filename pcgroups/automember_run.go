@@ -182,7 +182,7 @@ func (a *autoMember) comeBack() {
 	if added {
 		a.tell(evMembership{tellEnrolled{}})
 		if before {
-			a.tell(evNotice{errors.New("the member was dropped from the group while its session runs and has been added again; to make it leave, stop its sessions")})
+			a.tell(evNotice{err: errors.New("the member was dropped from the group while its session runs and has been added again; to make it leave, stop its sessions")})
 		}
 	}
 }
@@ -234,6 +234,6 @@ func (a *autoMember) look() (next time.Duration) {
 func (a *autoMember) trouble(err error) {
 	if said := err.Error(); said != a.said {
 		a.said = said
-		a.tell(evNotice{err})
+		a.tell(evNotice{err: err})
 	}
 }

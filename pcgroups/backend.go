@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -33,6 +34,12 @@ type backend interface {
 	// barrier returns when the server has processed every acknowledgement sent
 	// before, of which the one with this reply subject is the last.
 	barrier(ctx context.Context, acked string) error
+	// unstick acknowledges a message that came again, and sees to it that the
+	// server takes that. raised tells that the consumer's settings were changed for it.
+	unstick(ctx context.Context, msg jetstream.Msg, pin string, patience time.Duration) (raised bool, err error)
+	// deaf tells whether the server ignores the acknowledgements of the message
+	// with this reply subject; the last of them must have had time to arrive.
+	deaf(ctx context.Context, acked string) bool
 	// unpin sends what is buffered and gives up the pin if it is held with this id;
 	// an empty one never is.
 	unpin(ctx context.Context, pin string) error
@@ -68,7 +75,8 @@ type natsBackend struct {
 	stream, group, member string
 	user                  jetstream.ConsumerConfig
 
-	idle idleConsumer // as join found it the last times
+	idle     idleConsumer // as join found it the last times
+	changing sync.Mutex   // held while the consumer's settings are not what they should be
 }
 
 func (b *natsBackend) consumerStream() string { return b.fl.groupStream(b.stream, b.group) }
@@ -90,7 +98,9 @@ func (b *natsBackend) look(ctx context.Context) (evLooked, jetstream.ConsumerCon
 	if err != nil {
 		return evLooked{err: err}, none
 	}
+	b.changing.Lock()
 	info, err := b.info(ctx)
+	b.changing.Unlock()
 	switch {
 	case err == nil:
 		return evLooked{

@@ -113,7 +113,7 @@ func (w *modelWorld) random() {
 	}
 	add(2, "time", func() { w.pass(rapid.SampledFrom([]int64{1, 100, 340, 1000}).Draw(w.t, "while")) })
 	for _, x := range w.instances {
-		if s.pin != x && !(x.closing && s.maxDeliver > 0) {
+		if s.pin != x && (!x.closing || s.maxDeliver <= 0) {
 			add(1, "pin "+x.name, func() { s.pin, s.pinID = x, s.pinID+1 })
 		}
 		if x.pin != 0 && (s.pin != x || x.pin != s.pinID) {

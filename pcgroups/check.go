@@ -2,6 +2,7 @@ package pcgroups
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,8 +46,10 @@ func checkTransforms(sc jetstream.StreamConfig, maxMembers uint, filters []strin
 		subjects = append(subjects, rest)
 	}
 	if len(subjects) == 0 {
-		example := PartitioningTransformDestination(PartitioningFilter{Filter: "orders.*", PartitioningWildcards: []int{1}}, maxMembers)
-		return badField(field, "stream %s puts no partition number in front of its subjects, so the members would never get a message; give it a subject transform such as %s for orders.*", sc.Name, example)
+		source := exampleFilter(filters)
+		destination := PartitioningTransformDestination(source, maxMembers)
+		return badField(field, "stream %s puts no partition number in front of its subjects, so the members would never get a message; give it a subject transform such as %s for %s; by hand: nats stream edit %s --transform-source %s --transform-destination %s",
+			sc.Name, destination, source.Filter, quoted(sc.Name), quoted(source.Filter), quoted(destination))
 	}
 	for _, f := range filters {
 		if !overlapsAny(f, subjects) {
@@ -54,6 +57,28 @@ func checkTransforms(sc jetstream.StreamConfig, maxMembers uint, filters []strin
 		}
 	}
 	return nil
+}
+
+// exampleFilter is what an example of a transform is for: the group's first filter,
+// keyed by its first wildcard if it has one.
+func exampleFilter(filters []string) PartitioningFilter {
+	f := PartitioningFilter{Filter: "orders.*"}
+	if len(filters) > 0 {
+		f.Filter = filters[0]
+	}
+	if slices.Contains(strings.Split(f.Filter, "."), "*") {
+		f.PartitioningWildcards = []int{1}
+	}
+	return f
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	plain := func(r rune) bool { return isKeyRune(r) && r != '=' }
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 func overlapsAny(filter string, subjects []string) bool {

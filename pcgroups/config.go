@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // MemberMapping assigns partitions to a member explicitly.
@@ -120,7 +121,7 @@ func decode(value []byte, into any, legacy []string) error {
 	}
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(value, &keys) != nil {
-		return nil // null: all zero, which validation refuses
+		return nil //nolint:nilerr // null: all zero, which validation refuses
 	}
 	for _, k := range legacy {
 		if _, found := keys[k]; found {
@@ -154,4 +155,79 @@ func sameElasticShape(a, b *ElasticConsumerGroupConfig) bool {
 
 func sameMapping(a, b MemberMapping) bool {
 	return a.Member == b.Member && slices.Equal(a.Partitions, b.Partitions)
+}
+
+// setting is what can not be changed while a group lives, by its name in JSON.
+type setting struct {
+	name  string
+	value any
+}
+
+func (config *StaticConsumerGroupConfig) fixed() []setting {
+	return []setting{
+		{"max_members", config.MaxMembers},
+		{"filters", config.Filters},
+		{"members", config.Members},
+		{"member_mappings", config.MemberMappings},
+	}
+}
+
+func (config *ElasticConsumerGroupConfig) fixed() []setting {
+	return []setting{
+		{"max_members", config.MaxMembers},
+		{"partitioning_filters", config.PartitioningFilters},
+		{"max_buffered_msg", config.MaxBufferedMsgs},
+		{"max_buffered_bytes", config.MaxBufferedBytes},
+	}
+}
+
+// otherConfig names in which settings a stored configuration is not the one that
+// was to be created.
+func otherConfig(stored, wanted []setting) error {
+	var what []string
+	for i, s := range stored {
+		is, not := shown(s.value), shown(wanted[i].value)
+		switch {
+		case is == not:
+		case len(is)+len(not) > 1000:
+			what = append(what, s.name+" differs") // nobody would find out where
+		default:
+			what = append(what, fmt.Sprintf("%s is %s, not %s", s.name, is, not))
+		}
+	}
+	return fmt.Errorf("with another configuration: %s", strings.Join(what, ", "))
+}
+
+// shown is a value's JSON as people write it: no list is an empty one, and > not
+// an escape.
+func shown(value any) string {
+	switch v := value.(type) {
+	case []MemberMapping:
+		v = slices.Clone(v)
+		for i := range v {
+			v[i].Partitions = nilIsEmpty(v[i].Partitions)
+		}
+		value = v
+	case []PartitioningFilter:
+		v = slices.Clone(v)
+		for i := range v {
+			v[i].PartitioningWildcards = nilIsEmpty(v[i].PartitioningWildcards)
+		}
+		value = v
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(value) // of numbers, strings and lists of them
+	if text := strings.TrimSuffix(b.String(), "\n"); text != "null" {
+		return text
+	}
+	return "[]"
+}
+
+func nilIsEmpty(list []int) []int {
+	if list == nil {
+		return []int{}
+	}
+	return list
 }

@@ -234,6 +234,9 @@ func TestEveryFieldMakesADifferentGroup(t *testing.T) {
 		if change(&c); sameStatic(&s, &c) || sameStatic(&c, &s) {
 			t.Errorf("static groups that differ in %s pass for the same", name)
 		}
+		if text := otherConfig(s.fixed(), c.fixed()).Error(); !strings.Contains(text, " is ") {
+			t.Errorf("what differs in %s is not named: %s", name, text)
+		}
 	}
 	e := ElasticConsumerGroupConfig{MaxMembers: 2, PartitioningFilters: []PartitioningFilter{{"a.*.*", []int{1, 2}}}, MaxBufferedMsgs: 1, MaxBufferedBytes: 1}
 	for name, change := range map[string]func(*ElasticConsumerGroupConfig){
@@ -251,6 +254,9 @@ func TestEveryFieldMakesADifferentGroup(t *testing.T) {
 		c := e
 		if change(&c); sameElasticShape(&e, &c) || sameElasticShape(&c, &e) {
 			t.Errorf("elastic groups that differ in %s pass for the same", name)
+		}
+		if text := otherConfig(e.fixed(), c.fixed()).Error(); !strings.Contains(text, " is ") {
+			t.Errorf("what differs in %s is not named: %s", name, text)
 		}
 	}
 	c := e
@@ -406,5 +412,39 @@ func checkVerdict(t *testing.T, value string, theirs, ours error, legacyKeys ...
 	}
 	if ours != nil && !errors.Is(ours, ErrInvalidConfig) && !errors.Is(ours, ErrLegacyConfig) {
 		t.Fatalf("%s\nrefused without a sentinel: %v", value, ours)
+	}
+}
+
+// Prevents: a user who is told that a group exists with another configuration, and
+// has to find out alone in what.
+func TestDifferencesAreNamed(t *testing.T) {
+	many := func(last string) *StaticConsumerGroupConfig {
+		return &StaticConsumerGroupConfig{MaxMembers: 2, Members: append(slices.Repeat([]string{"a member"}, 100), last)}
+	}
+	for want, c := range map[string]struct {
+		stored, wanted interface{ fixed() []setting }
+	}{
+		`max_members is 4, not 8`: {&StaticConsumerGroupConfig{MaxMembers: 4}, &StaticConsumerGroupConfig{MaxMembers: 8, Filters: []string{}, Members: []string{}}},
+		`max_members is 4, not 8, filters is ["a.>"], not [], members is ["m1","m2"], not ["m2","m1"], member_mappings is [], not [{"member":"m","partitions":[]}]`: {
+			&StaticConsumerGroupConfig{MaxMembers: 4, Filters: []string{"a.>"}, Members: []string{"m1", "m2"}},
+			&StaticConsumerGroupConfig{MaxMembers: 8, Members: []string{"m2", "m1"}, MemberMappings: []MemberMapping{{Member: "m"}}},
+		},
+		`member_mappings is [{"member":"m","partitions":[]},{"member":"n","partitions":[1]}], not [{"member":"m","partitions":[]},{"member":"n","partitions":[0]}]`: {
+			&StaticConsumerGroupConfig{MemberMappings: []MemberMapping{{Member: "m"}, {"n", []int{1}}}},
+			&StaticConsumerGroupConfig{MemberMappings: []MemberMapping{{"m", []int{}}, {"n", []int{0}}}},
+		},
+		`max_members is 2, not 8, members differs`: {many("a"), func() *StaticConsumerGroupConfig { c := many("b"); c.MaxMembers = 8; return c }()},
+		`partitioning_filters is [{"filter":"a.>","partitioning_wildcards":[]}], not [], max_buffered_msg is -1, not 0, max_buffered_bytes is 0, not 9223372036854775807`: {
+			&ElasticConsumerGroupConfig{PartitioningFilters: []PartitioningFilter{{Filter: "a.>"}}, MaxBufferedMsgs: -1, Members: []string{"m"}},
+			&ElasticConsumerGroupConfig{MaxBufferedBytes: 1<<63 - 1, MemberMappings: []MemberMapping{{Member: "m"}}},
+		},
+		`partitioning_filters is [{"filter":"a.*.*","partitioning_wildcards":[1,2]}], not [{"filter":"a.*.*","partitioning_wildcards":[2]}]`: {
+			&ElasticConsumerGroupConfig{PartitioningFilters: []PartitioningFilter{{"a.*.*", []int{1, 2}}}},
+			&ElasticConsumerGroupConfig{PartitioningFilters: []PartitioningFilter{{"a.*.*", []int{2}}}},
+		},
+	} {
+		if got := otherConfig(c.stored.fixed(), c.wanted.fixed()).Error(); got != "with another configuration: "+want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
 	}
 }

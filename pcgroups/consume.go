@@ -57,9 +57,9 @@ func WithEvents(events Events) ConsumeOption {
 	return func(o *consumeOptions) { o.observer.events = events }
 }
 
-// WithLogger logs what happens to the session: its partitions and pin at level
-// Info, faults that were absorbed at Warn, a fatal error at Error. Without it
-// nothing is logged.
+// WithLogger logs what happens to the session: its partitions and pin, and what it
+// waits for, at level Info, faults that were absorbed at Warn, a fatal error at
+// Error. Without it nothing is logged.
 func WithLogger(logger *slog.Logger) ConsumeOption {
 	return func(o *consumeOptions) { o.observer.log = logger }
 }

@@ -97,7 +97,7 @@ func (s *store) claimElastic(ctx context.Context, stream, group string, c *Elast
 		case err == nil && o.failIfExists:
 			return nil, false, because(ErrGroupExists, nil, "delete it first, or use it as it is")
 		case err == nil && !sameElasticShape(stored, c):
-			return nil, false, because(ErrGroupExists, errors.New("with another configuration"), "delete it first, as these settings can not be changed")
+			return nil, false, because(ErrGroupExists, otherConfig(stored.fixed(), c.fixed()), "delete it first, as these settings can not be changed")
 		case err != nil && !errors.Is(err, ErrGroupNotFound):
 			return nil, false, err
 		case state == streamForeign:

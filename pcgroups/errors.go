@@ -180,6 +180,21 @@ func because(is, cause error, next string) error {
 	return &fault{is: is, cause: cause, next: next}
 }
 
+// notAMember names those who are, as far as that helps.
+func notAMember(members []string) error {
+	const most = 10
+	more := ""
+	if len(members) > most {
+		more = fmt.Sprintf(" and %d more", len(members)-most)
+		members = members[:most]
+	}
+	next := fmt.Sprintf("it has the members %q%s; run as one of them, or create the group anew with this one", members, more)
+	if len(members) == 0 {
+		next = "it has no members; create the group anew with this one"
+	}
+	return because(ErrMemberNotInGroup, nil, next)
+}
+
 func badField(field, format string, args ...any) error {
 	return &ConfigError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }

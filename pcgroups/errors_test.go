@@ -254,3 +254,17 @@ func TestCallsRefuseBadArgumentsWithoutAsking(t *testing.T) {
 		}
 	}
 }
+
+// Prevents: an error that leaves the user to look up who is in the group, or one
+// with half a million names.
+func TestNotAMemberNamesTheMembers(t *testing.T) {
+	for want, members := range map[string][]string{
+		`it has no members; create the group anew with this one`:                                                                              nil,
+		`it has the members ["a" "b \"c\""]; run as one of them, or create the group anew with this one`:                                      {"a", `b "c"`},
+		`it has the members ["m" "m" "m" "m" "m" "m" "m" "m" "m" "m"] and 2 more; run as one of them, or create the group anew with this one`: strings.Split(strings.Repeat("m", 12), ""),
+	} {
+		if got := notAMember(members).Error(); got != ErrMemberNotInGroup.Error()+"; "+want {
+			t.Errorf("%s\nwant …%s", got, want)
+		}
+	}
+}

@@ -81,8 +81,12 @@ type (
 	// evPullEnded says that it stopped pulling by itself.
 	evPullTrouble struct{ err error }
 	evPullEnded   struct{ err error }
-	// evNotice is something that mends itself, to be told.
-	evNotice struct{ err error }
+	// evNotice is something that mends itself, to be told. With adjust the consumer may
+	// have been left with settings that are not ours.
+	evNotice struct {
+		err    error
+		adjust bool
+	}
 	// evDrained means that the pull is stopped and what it started is over. late: a
 	// handler is still running past its ack deadline, and evIdle will follow.
 	evDrained struct{ late bool }
@@ -179,6 +183,7 @@ type (
 	tellStalled  struct{ partitions []int }
 	tellEnrolled struct{}
 	tellLeft     struct{}
+	tellWaits    struct{ why string }
 	tellEvicted  struct{ members []string }
 	tellGivenUp  struct {
 		partition       int

@@ -81,6 +81,8 @@ func (o *observer) tell(what any) {
 		o.tellSource(what)
 	case tellEnrolled:
 		o.info("joined the group")
+	case tellWaits:
+		o.info("waits: " + what.why)
 	case tellLeft:
 		o.info("left the group")
 	case tellEvicted:

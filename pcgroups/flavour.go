@@ -40,11 +40,32 @@ type view struct {
 	shape string
 	// member tells whether the name is in the group.
 	member bool
+	// members are all names that are, for a static member that is not.
+	members []string
 	// filters are the subjects of the member's consumer. A member beyond the
 	// partition count has none.
 	filters []string
 	// partitions are what the filters cover, for Status and Events.
 	partitions []int
+}
+
+// What a session that has nothing to consume waits for.
+const (
+	lacksGroup      = "the group does not exist"
+	lacksSense      = "the group's configuration can not be used"
+	lacksMembership = "it is not in the group"
+	lacksPartition  = "the group has no partition for it"
+)
+
+// lacks tells why there is nothing to consume, if that is so.
+func (v view) lacks() string {
+	switch {
+	case len(v.filters) > 0:
+		return ""
+	case v.member:
+		return lacksPartition
+	}
+	return lacksMembership
 }
 
 var staticFlavour = &flavour{
@@ -63,12 +84,16 @@ var staticFlavour = &flavour{
 		if err != nil {
 			return view{}, err
 		}
-		return view{
+		v := view{
 			shape:      staticShape(*c),
 			member:     c.IsInMembership(member),
 			filters:    StaticGetPartitionFilters(*c, member),
 			partitions: partitionsOf(c.MaxMembers, c.Members, c.MemberMappings, member),
-		}, nil
+		}
+		if !v.member {
+			v.members = memberNames(c.Members, c.MemberMappings)
+		}
+		return v, nil
 	},
 }
 

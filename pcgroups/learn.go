@@ -30,6 +30,7 @@ func (s *state) learn(ev event, out *plan) {
 		if ev.revision > s.revision {
 			s.revision = ev.revision
 			s.groupChanged(because(ErrGroupConfigChanged, ev.err, "repair the group's configuration, then join again"), out)
+			s.lacks = lacksSense
 		}
 	case evGone:
 		if ev.revision > s.revision || !s.known {
@@ -76,7 +77,7 @@ func (s *state) learn(ev event, out *plan) {
 				s.suspect = true
 				return
 			}
-			out.do(actReport{ev.err})
+			out.do(actReport(ev))
 		}
 		s.leave(out)
 	case evLooked:
@@ -85,7 +86,7 @@ func (s *state) learn(ev event, out *plan) {
 	case evUnpinned:
 		s.request = false
 		if ev.err != nil {
-			out.do(actReport{ev.err})
+			out.do(actReport(ev))
 		}
 
 	case evLeft:
@@ -98,12 +99,12 @@ func (s *state) learn(ev event, out *plan) {
 
 	case evPullTrouble:
 		s.suspect = true
-		out.do(actReport{ev.err})
+		out.do(actReport(ev))
 	case evPullEnded:
 		if s.pull == pullOn { // the client gave up; drain what it left behind
 			s.pull, s.suspect = pullStopping, true
 			out.do(actDrain{unstarted: intakeDrop})
-			out.do(actReport{ev.err})
+			out.do(actReport(ev))
 			// The first time look at once, as the consumer was deleted most likely.
 			if s.cuts++; s.cuts > 1 {
 				s.hold = true
@@ -111,6 +112,7 @@ func (s *state) learn(ev event, out *plan) {
 			}
 		}
 	case evNotice:
+		s.adjust = s.adjust || ev.adjust
 		out.do(actReport{ev.err})
 	case evDrained:
 		s.pull, s.busy = pullOff, ev.late
@@ -131,7 +133,7 @@ func (s *state) learn(ev event, out *plan) {
 			return
 		}
 		s.cuts = 0
-		out.do(actTell{tellPinned{ev.pin}})
+		out.do(actTell{tellPinned(ev)})
 		// Whoever was pinned before may have changed the consumer's settings.
 		s.pinned = ev.pin != ""
 		s.suspect = s.suspect || s.pinned
@@ -141,9 +143,9 @@ func (s *state) learn(ev event, out *plan) {
 	case evGivenUp:
 		out.do(actTell{tellGivenUp(ev)})
 	case evSource:
-		out.do(actTell{ev.what})
+		out.do(actTell(ev))
 	case evMembership:
-		out.do(actTell{ev.what})
+		out.do(actTell(ev))
 
 	case evTimer:
 		s.timer, s.hold = false, false
@@ -171,11 +173,11 @@ func (s *state) learnConfig(ev evConfig, out *plan) {
 		}
 	}
 	if !s.known && s.fl.mustBeMember && !ev.view.member && !s.rejoin {
-		s.end(ending{err: because(ErrMemberNotInGroup, nil, "use one of the group's members, or create the group anew with this one")})
+		s.end(ending{err: notAMember(ev.view.members)})
 		return
 	}
-	s.known, s.shape, s.revision = true, ev.view.shape, ev.revision
-	s.want, s.parts = ev.view.filters, ev.view.partitions
+	s.known, s.shape, s.revision, s.behind = true, ev.view.shape, ev.revision, false
+	s.want, s.parts, s.lacks = ev.view.filters, ev.view.partitions, ev.view.lacks()
 	// What was waited for may have come with it.
 	s.attempt, s.timer, s.hold = 0, false, false
 }
@@ -191,7 +193,7 @@ func (s *state) groupChanged(err error, out *plan) {
 	if s.known && err != nil {
 		out.do(actReport{err})
 	}
-	s.known, s.shape, s.want, s.parts = false, "", nil, nil
+	s.known, s.shape, s.want, s.parts, s.lacks = false, "", nil, nil, lacksGroup
 	s.stale = s.attached
 }
 
@@ -230,58 +232,6 @@ func (s *state) learnJoinFailed(ev evJoinFailed, out *plan) {
 	default:
 		s.fault(out, ev.err)
 		s.suspect = true
-	}
-}
-
-func (s *state) learnLooked(ev evLooked, out *plan) {
-	switch {
-	case ev.err != nil:
-		s.fault(out, ev.err)
-	case ev.config == bucketGone && !s.rejoin:
-		s.end(ending{err: because(ErrBucketDeleted, nil, "restore it or create the group again, then join again"), unstarted: intakeGiveBack, unpin: true})
-	case ev.config == bucketGone:
-		s.groupChanged(because(ErrBucketDeleted, nil, ""), out)
-		s.revision, s.watching, s.suspect = 0, false, false // a new bucket counts from 1
-		if !s.timer {
-			s.retry(out, faultFirst, faultMost)
-		}
-	case ev.config == entryGone && s.known && s.missing == 0:
-		// A replica may not have it yet. A new watch, and another look, tell.
-		s.missing, s.suspect, s.watching, s.revision = 1, false, false, 0
-		if !s.timer {
-			s.retry(out, faultFirst, faultFirst)
-		}
-	case ev.config == entryGone:
-		s.groupChanged(nil, out)
-		s.suspect = false
-	case s.attached && ev.consumer && ev.unfit && !s.fl.recreates:
-		s.end(ending{err: because(ErrConsumerDeleted, errUnfit, "delete it, or give it back its priority group and policy, then join again"), unstarted: intakeDrop})
-	case s.attached && ev.consumer && ev.unfit:
-		s.stale, s.suspect = true, false
-		out.do(actReport{because(ErrConsumerDeleted, errUnfit, "it is created again")})
-	case s.attached && !ev.consumer && !s.fl.recreates && !s.rejoin:
-		s.end(ending{err: because(ErrConsumerDeleted, errNoConsumer, "join again to start over by your consumer configuration"), unstarted: intakeDrop})
-	case s.attached && !ev.consumer && !s.fl.recreates:
-		out.do(actReport{because(ErrConsumerDeleted, errNoConsumer, "it is created again by your consumer configuration")})
-		s.gone, s.suspect = true, false
-	case s.attached && (!ev.consumer || !ev.created.Equal(s.created)) && s.fl.recreates:
-		s.gone, s.suspect = true, false
-		if !s.timer {
-			s.retry(out, replacement, replacement)
-		}
-	default:
-		s.suspect = false
-		if ev.consumer {
-			s.learnTiming(ev.timing)
-		}
-	}
-	if ev.err == nil && ev.config == entryThere {
-		s.missing = 0
-		if ev.revision != s.revision || !s.known {
-			// The watch missed something, so it may be dead, or this is the entry of
-			// another bucket: watch anew.
-			s.revision, s.watching = 0, false
-		}
 	}
 }
 

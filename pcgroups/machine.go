@@ -45,6 +45,8 @@ type state struct {
 	revision uint64
 	want     []string // filters to consume; none: not a member, or one too many
 	parts    []int    // the partitions they stand for
+	lacks    string   // why there is nothing to consume
+	waits    string   // what was told of that
 
 	// What is.
 	attached bool // to a consumer
@@ -71,6 +73,7 @@ type state struct {
 	hold      bool // no pull before the timer: the last ones ended at once
 	cuts      int  // pulls that ended by themselves since the last message
 	missing   int  // looks in a row that found no configuration
+	behind    bool // the last look found a configuration that the watch had not told
 	joined    bool // we were attached once
 	watched   bool // and so was the configuration
 
@@ -110,6 +113,7 @@ func (s *state) decide(out *plan) {
 		s.wind(out)
 		return
 	}
+	s.tellWaits(out)
 	switch s.pull {
 	case pullStopping:
 		return // nothing before what was started is settled
@@ -155,6 +159,17 @@ func (s *state) decide(out *plan) {
 		out.do(actPull{})
 	case !s.attached && len(s.want) > 0 && !s.timer:
 		s.ask(out, actJoin{s.want, s.parts})
+	}
+}
+
+// tellWaits tells once for each wait what is waited for.
+func (s *state) tellWaits(out *plan) {
+	switch {
+	case len(s.want) > 0:
+		s.waits = ""
+	case !s.attached && s.lacks != s.waits:
+		s.waits = s.lacks
+		out.do(actTell{tellWaits{s.lacks}})
 	}
 }
 

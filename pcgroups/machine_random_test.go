@@ -47,6 +47,7 @@ type world struct {
 	timer             bool
 	attached          bool
 	finished          bool
+	waits             string // what was told last that it waits for
 }
 
 var errBoom = errors.New("boom")
@@ -55,6 +56,9 @@ func (w *world) step(ev event) {
 	was := w.finished
 	var actions []action
 	w.s, actions = w.s.step(ev)
+	if len(w.s.want) > 0 {
+		w.waits = ""
+	}
 	if was && len(actions) > 0 {
 		w.t.Fatalf("%T after the end", actions[0])
 	}
@@ -96,8 +100,14 @@ func (w *world) watch(a action) {
 	case actTimer:
 		w.timer = true
 	case actTell:
-		if _, revoked := a.what.(tellRevoked); revoked {
+		switch what := a.what.(type) {
+		case tellRevoked:
 			w.attached = false
+		case tellWaits:
+			if w.attached || what.why == w.waits || what.why == "" {
+				w.t.Fatalf("tells that it waits as %q with %+v", what.why, *w)
+			}
+			w.waits = what.why
 		}
 	case actFinish:
 		if w.pulling || w.draining || w.request != nil {

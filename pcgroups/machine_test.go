@@ -105,7 +105,7 @@ func parseEvent(w []string) (event, error) {
 	num := func(i int) uint64 { n, _ := strconv.ParseUint(arg(i), 10, 64); return n }
 	switch w[0] {
 	case "config", "changed":
-		v := view{shape: w[0], member: arg(2) == "member"}
+		v := view{shape: w[0], member: arg(2) == "member", members: []string{"m1", "m2"}}
 		if len(w) > 3 {
 			v.filters, v.partitions = filtersFor(w[3:])
 		}

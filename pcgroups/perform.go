@@ -95,7 +95,9 @@ func joinFailed(err error) event {
 // acknowledged.
 func (l *loop) release(ctx context.Context, mem *memory, a actRelease) error {
 	if !a.final {
-		if err := l.barrier(ctx, mem); err != nil {
+		// A server that is deaf to the last one will not take it later either. Who has
+		// its partition next handles that message again.
+		if err := l.barrier(ctx, mem); err != nil && !l.backend.deaf(ctx, mem.acked.Load().Reply()) {
 			return err
 		}
 	}
@@ -123,7 +125,7 @@ func (l *loop) startPull() {
 	pull := l.pulls
 	tell := func(ev event) { l.tell(pullSays{pull, ev}) }
 	r := newRunner(l.handle, l.at.config, l.memory, l.concurrency)
-	r.keepAlive, r.report, r.connected = l.keepAlive, tell, l.backend.connected
+	r.keepAlive, r.report, r.connected, r.unstick = l.keepAlive, tell, l.backend.connected, l.backend.unstick
 	stopTending := func() {}
 	if r.par != nil {
 		r.par.cuts, stopTending = l.backend.cuts()
@@ -205,7 +207,7 @@ func (l *loop) refuse(r *runner, unstarted intake) {
 		err = l.barrier(ctx, r.mem) // answered behind what was sent to the pull
 	}
 	if err != nil {
-		l.tell(evNotice{err})
+		l.tell(evNotice{err: err})
 	}
 }
 

@@ -59,7 +59,7 @@ func pullEvent(err error) event {
 	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, jetstream.ErrConnectionClosed):
 		return nil // seen by the session itself
 	case errors.Is(err, jetstream.ErrConsumerLeadershipChanged), errors.Is(err, jetstream.ErrServerShutdown):
-		return evNotice{err}
+		return evNotice{err: err}
 	}
 	// Deleted consumers, missing heartbeats, no responders, refused requests: the
 	// client goes on asking for some of them for ever, so a look decides.

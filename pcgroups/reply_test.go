@@ -97,7 +97,8 @@ func clientMetadata(reply string) (*nats.MsgMetadata, error) {
 // Prevents: reading a reply subject costing allocations for every message.
 func TestReplyInfoAllocatesNothing(t *testing.T) {
 	const reply = "$JS.ACK.hub.ABCDEFGH.ORDERS-workers.m1.3.17.9.1700000000000000000.5.x8Yz"
-	if n := testing.AllocsPerRun(100, func() { replyInfo(reply) }); n != 0 {
-		t.Fatalf("%v allocations", n)
+	var seq uint64
+	if n := testing.AllocsPerRun(100, func() { _, seq = replyInfo(reply) }); n != 0 || seq != 17 {
+		t.Fatalf("%v allocations, sequence %d", n, seq)
 	}
 }

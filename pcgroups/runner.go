@@ -27,6 +27,8 @@ type memory struct {
 	pin   atomic.Pointer[string]         // pin id of the newest delivery; nil: none, or lost
 	acked atomic.Pointer[delivery]       // the last one acknowledged
 	marks atomic.Pointer[map[int]uint64] // of each partition, with more than one in flight
+
+	repeated atomic.Uint64 // acknowledged, and delivered as if for the first time yet; 0: none
 }
 
 func (m *memory) pinID() string {
@@ -47,6 +49,7 @@ type runner struct {
 	keepAlive time.Duration            // how long to extend the deadline of a running handler
 	report    func(event)              // tells the session; returns at once after its end
 	connected func() bool
+	unstick   unsticker
 	mem       *memory
 	par       *dispatcher // nil: the server delivers one at a time, or keeps no order
 
@@ -108,7 +111,7 @@ func (r *runner) deliver(msg jetstream.Msg) {
 		}
 	}
 	if r.ackedBefore(msg) {
-		_ = msg.Ack() // the acknowledgement was lost on its way
+		r.ackAgain(msg) // the acknowledgement was lost on its way
 		return
 	}
 	r.run(msg)
@@ -141,22 +144,6 @@ func (r *runner) shut(in intake) {
 	if r.par != nil {
 		r.par.shut(in)
 	}
-}
-
-// ackedBefore tells whether this session has acknowledged the message already.
-// With one message in flight that is so for every redelivery up to the last one
-// acknowledged.
-func (r *runner) ackedBefore(msg jetstream.Msg) bool {
-	if r.config.MaxAckPending != 1 || r.config.AckPolicy != jetstream.AckExplicitPolicy {
-		return false
-	}
-	last := r.mem.acked.Load()
-	n, seq := replyInfo(msg.Reply())
-	if last == nil || n < 2 {
-		return false
-	}
-	_, acked := replyInfo(last.Reply())
-	return seq <= acked
 }
 
 func (r *runner) run(msg jetstream.Msg) {

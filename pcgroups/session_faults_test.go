@@ -215,7 +215,9 @@ func TestRollingAckWait(t *testing.T) {
 		f.publish(4, 5)
 		f.allHandled(20)
 		cc.Stop()
-		<-cc.Done()
+		if err := <-cc.Done(); err != nil {
+			t.Errorf("the oracle's ended with %v", err)
+		}
 		f.publish(4, 5)
 		f.allHandled(40)
 		// The oracle replaces what it finds, once.

@@ -60,7 +60,7 @@ func createStatic(ctx context.Context, js jetstream.JetStream, stream, group str
 				return nil, because(ErrGroupExists, nil, "delete it first, or use it as it is")
 			}
 			if !sameStatic(stored, c) {
-				return nil, because(ErrGroupExists, errors.New("with another configuration"), "delete it first, as a static group can not be changed")
+				return nil, because(ErrGroupExists, otherConfig(stored.fixed(), c.fixed()), "delete it first, as a static group can not be changed")
 			}
 			return stored, nil
 		}

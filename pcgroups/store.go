@@ -101,7 +101,7 @@ func (s *store) get(ctx context.Context, stream, group string) (entry, error) {
 		e, err = s.fromAny(ctx, key)
 	}
 	if noSuchKey(err) {
-		err = because(ErrGroupNotFound, err, "check the names of stream and group")
+		err = because(ErrGroupNotFound, err, "check the names of stream and group, and whether it is a static or an elastic group")
 	}
 	return e, err
 }

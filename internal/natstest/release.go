@@ -17,14 +17,14 @@ type Release struct {
 
 // StartRelease runs a released nats-server ("2.11.17") with JetStream, which is
 // built if need be, and stops it when the test ends. A version that can not be
-// had fails the test.
-func StartRelease(t testing.TB, version string) *Release {
+// had fails the test. What follows goes to its command line.
+func StartRelease(t testing.TB, version string, args ...string) *Release {
 	t.Helper()
 	bin, err := release.Build(t.Context(), version)
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv, err := release.Run(t.Context(), bin, t.TempDir())
+	srv, err := release.Run(t.Context(), bin, t.TempDir(), args...)
 	if err != nil {
 		t.Fatal(err)
 	}

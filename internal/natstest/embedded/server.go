@@ -116,7 +116,7 @@ func (s *Server) startOnce() error {
 	srv.Start()
 	err = poll.Until(startTimeout, func() error {
 		if log.err() != nil || srv.ReadyForConnections(time.Millisecond) {
-			return nil
+			return nil //nolint:nilerr // it has failed for good, which is told below
 		}
 		return errors.New("not ready for connections")
 	})

@@ -63,10 +63,10 @@ type Server struct {
 }
 
 // Run starts a server with JetStream on a free port, with its files in dir, which
-// the caller owns. Stop ends it.
-func Run(ctx context.Context, bin, dir string) (*Server, error) {
+// the caller owns. What follows goes to its command line. Stop ends it.
+func Run(ctx context.Context, bin, dir string, args ...string) (*Server, error) {
 	s := &Server{logs: new(bytes.Buffer), done: make(chan struct{})}
-	s.cmd = exec.Command(bin, "-js", "-sd", dir, "-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", dir)
+	s.cmd = exec.Command(bin, append([]string{"-js", "-sd", dir, "-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", dir}, args...)...)
 	s.cmd.Stdout, s.cmd.Stderr = s.logs, s.logs
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func Run(ctx context.Context, bin, dir string) (*Server, error) {
 	}()
 	err := poll.Until(30*time.Second, func() error {
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // no use waiting; it is told below
 		}
 		return s.readURL(dir)
 	})
