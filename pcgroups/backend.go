@@ -34,6 +34,8 @@ type backend interface {
 	// barrier returns when the server has processed every acknowledgement sent
 	// before, of which the one with this reply subject is the last.
 	barrier(ctx context.Context, acked string) error
+	// standing tells what the consumer has in flight.
+	standing(ctx context.Context) (standing, error)
 	// unstick acknowledges a message that came again, and sees to it that the
 	// server takes that. raised tells that the consumer's settings were changed for it.
 	unstick(ctx context.Context, msg jetstream.Msg, pin string, patience time.Duration) (raised bool, err error)

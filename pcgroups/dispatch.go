@@ -28,6 +28,7 @@ type dispatcher struct {
 	workers int
 	seen    bool       // a message
 	fences  int        // how often the fence went up
+	waited  bool       // the fence is kept up for what a new leader has delivered too early; tend's own
 	blind   bool       // which message is the first of a partition can not be learnt
 	alone   bool       // the pin was lost behind the fence
 	closed  time.Time  // when the pull had ended, with messages left

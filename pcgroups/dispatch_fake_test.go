@@ -69,7 +69,8 @@ type fakeLookout struct {
 	delivered, floor uint64
 	heads            map[int]uint64 // by partition, the first message of it
 	missing          map[uint64]bool
-	hangs            bool // it does not answer
+	hangs            bool      // it does not answer
+	led              time.Time // when its leader came; zero: it has none other
 }
 
 func (f *fakeLookout) flight(ctx context.Context) (int, uint64, uint64, error) {
@@ -83,6 +84,16 @@ func (f *fakeLookout) flight(ctx context.Context) (int, uint64, uint64, error) {
 		return 0, 0, 0, ctx.Err()
 	}
 	return f.inFlight, f.delivered, f.floor, nil
+}
+
+func (f *fakeLookout) reign(context.Context) (reign, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := reign{age: eternal, now: time.Now(), floor: f.floor}
+	if !f.led.IsZero() {
+		r.age = time.Since(f.led)
+	}
+	return r, nil
 }
 
 func (f *fakeLookout) gone(_ context.Context, seq uint64) (bool, error) {

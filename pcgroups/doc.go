@@ -65,6 +65,13 @@
 // kept in memory are at most MaxAckPending, 1,000 if that is unlimited. Redelivery
 // counts (MaxDeliver) start again when a rebalance makes a new consumer.
 //
+// When the leader of a replicated consumer changes, the server may deliver a running
+// message again at once: it counts its ack deadline from when the message was stored.
+// Another instance leaves such a message alone until an ack wait after the change, or
+// until it is settled, so that handlers do not overlap; a member with a backlog may
+// pause that long. An acknowledgement sent to a leader that is going can be lost:
+// with one message in flight it is repeated, else the message is handled again.
+//
 // # The hop into an elastic group's stream
 //
 // The server copies the origin's messages into the work-queue stream. In a

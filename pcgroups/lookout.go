@@ -15,6 +15,8 @@ type lookout interface {
 	// flight tells how many messages of the consumer are in flight, up to which
 	// sequence it has delivered, and up to which all are settled.
 	flight(ctx context.Context) (inFlight int, delivered, floor uint64, err error)
+	// reign tells of the consumer's leader.
+	reign(ctx context.Context) (reign, error)
 	// gone tells whether a message is not in the stream any more.
 	gone(ctx context.Context, seq uint64) (bool, error)
 	// first tells whether all messages of a partition before this one are settled.

@@ -126,6 +126,7 @@ func (l *loop) startPull() {
 	tell := func(ev event) { l.tell(pullSays{pull, ev}) }
 	r := newRunner(l.handle, l.at.config, l.memory, l.concurrency)
 	r.keepAlive, r.report, r.connected, r.unstick = l.keepAlive, tell, l.backend.connected, l.backend.unstick
+	r.reign = l.backend.reign
 	stopTending := func() {}
 	if r.par != nil {
 		r.par.cuts, stopTending = l.backend.cuts()
@@ -140,6 +141,9 @@ func (l *loop) startPull() {
 		return
 	}
 	l.tasks.Go(func() { r.keep(l.backend.renew) })
+	if created := l.at.created; l.at.config.MaxAckPending == 1 && l.at.config.AckPolicy == jetstream.AckExplicitPolicy {
+		l.tasks.Go(func() { r.confirm(l.backend, created) })
+	}
 	if r.par != nil {
 		l.tasks.Go(func() {
 			defer stopTending()

@@ -40,6 +40,9 @@ func (b *natsBackend) pull(a attachment, r *runner, tell func(event)) (puller, e
 			if errors.Is(err, jetstream.ErrPinIDMismatch) {
 				r.unpinned()
 			}
+			if shaken(err) {
+				r.doubt()
+			}
 			if ev := pullEvent(err); ev != nil {
 				tell(ev)
 			}

@@ -1,6 +1,7 @@
 package pcgroups
 
 import (
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,6 +37,20 @@ func replyInfo(reply string) (deliveries, seq uint64) {
 	deliveries, at = number(reply, at)
 	seq, _ = number(reply, at)
 	return deliveries, seq
+}
+
+// storedAt takes from it when the message was stored in the stream, in Unix
+// nanoseconds; 0 if that can not be told.
+func storedAt(reply string) int64 {
+	at := 7 // the token it is in
+	if strings.Count(reply, ".") > 9 {
+		at = 9
+	}
+	for range at {
+		_, reply, _ = strings.Cut(reply, ".")
+	}
+	n, _ := number(reply, 0)
+	return int64(n)
 }
 
 // number reads the decimal token that begins at a position, and tells where the

@@ -1,6 +1,7 @@
 package pcgroups
 
 import (
+	"context"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -24,9 +25,10 @@ const (
 
 // memory is what a session remembers of its consumer from one pull to the next.
 type memory struct {
-	pin   atomic.Pointer[string]         // pin id of the newest delivery; nil: none, or lost
-	acked atomic.Pointer[delivery]       // the last one acknowledged
-	marks atomic.Pointer[map[int]uint64] // of each partition, with more than one in flight
+	pin    atomic.Pointer[string]         // pin id of the newest delivery; nil: none, or lost
+	pinned atomic.Int64                   // when it was first seen, in Unix nanoseconds
+	acked  atomic.Pointer[delivery]       // the last one acknowledged
+	marks  atomic.Pointer[map[int]uint64] // of each partition, with more than one in flight
 
 	repeated atomic.Uint64 // acknowledged, and delivered as if for the first time yet; 0: none
 }
@@ -50,10 +52,12 @@ type runner struct {
 	report    func(event)              // tells the session; returns at once after its end
 	connected func() bool
 	unstick   unsticker
+	reign     func(context.Context) (reign, error) // asks the consumer's leader; nil in tests of other things
 	mem       *memory
 	par       *dispatcher // nil: the server delivers one at a time, or keeps no order
 
 	intake  atomic.Int32
+	doubts  chan struct{}            // that the last acknowledgement has arrived
 	current atomic.Pointer[delivery] // whose handler runs
 	late    atomic.Pointer[delivery] // whose handler ran past its deadline when the pull was stopped
 	cause   atomic.Pointer[error]    // set by cancel: no handler has a context any more
@@ -72,7 +76,7 @@ func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, mem *memo
 	r := &runner{
 		handle: handle, config: c, acks: c.AckPolicy != jetstream.AckNonePolicy, mem: mem,
 		report: func(event) {}, connected: func() bool { return true },
-		taken: make(chan struct{}), over: make(chan struct{}), open: make(map[*delivery]struct{}),
+		doubts: make(chan struct{}, 1), taken: make(chan struct{}), over: make(chan struct{}), open: make(map[*delivery]struct{}),
 	}
 	if c.AckPolicy == jetstream.AckExplicitPolicy && c.MaxAckPending != 1 {
 		r.par = newDispatcher(r, concurrency)
@@ -114,13 +118,16 @@ func (r *runner) deliver(msg jetstream.Msg) {
 		r.ackAgain(msg) // the acknowledgement was lost on its way
 		return
 	}
-	r.run(msg)
+	if r.hold(msg) {
+		r.run(msg)
+	}
 }
 
 // notePin tells the session whenever the pin is another one.
 func (r *runner) notePin(pin string) {
 	if pin != r.mem.pinID() {
 		p := pin // the parameter itself would be allocated for every message
+		r.mem.pinned.Store(time.Now().UnixNano())
 		r.mem.pin.Store(&p)
 		if r.par != nil {
 			r.par.repin()
@@ -262,15 +269,6 @@ func (r *runner) running() []*delivery {
 
 // working tells whether a goroutine of its own is at work.
 func (r *runner) working() bool { return r.par != nil && r.par.working() }
-
-// held is how many messages were delivered that wait for their turn, as far as
-// that is known.
-func (r *runner) held() int {
-	if r.par != nil {
-		return r.par.held()
-	}
-	return 0
-}
 
 // withdrawn is called when the pull was taken back, or can not be.
 func (r *runner) withdrawn() { r.taking.Do(func() { close(r.taken) }) }

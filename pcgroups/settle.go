@@ -71,6 +71,15 @@ func (r *runner) lastDeadline(settle bool) int64 {
 	return latest
 }
 
+// held is how many messages were delivered that wait for their turn, as far as
+// that is known.
+func (r *runner) held() int {
+	if r.par != nil {
+		return r.par.held()
+	}
+	return 0
+}
+
 // waitIdle returns true when no handler runs and the pull has stopped, so that
 // what was buffered behind a late one is seen to; false when quit is closed, as a
 // handler that hangs must not hold up the end of its session.

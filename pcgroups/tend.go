@@ -50,7 +50,7 @@ func (x *dispatcher) tend(server lookout) {
 			// Soon it is not just what was under way.
 			if pause > probePatience {
 				begun := time.Now()
-				if x.clear(ctx, server) {
+				if !x.waited && x.clear(ctx, server) {
 					pause = probePatience
 				}
 				pause = max(pause, 3*time.Since(begun)) // it is for the server to bear
@@ -89,9 +89,12 @@ func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (do
 	fences := x.fences
 	x.mu.Unlock()
 	inFlight, delivered, _, err := server.flight(ctx)
+	early := err == nil && x.early(ctx, server)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
+	case early && x.log.fenced:
+		return false
 	case !x.log.fenced:
 		return true
 	case x.fences != fences:

@@ -114,7 +114,7 @@ func (f *fleet) join(ctx context.Context, s seat, ackWait time.Duration) (*insta
 	}
 	// It may meet an election: a program would be started again, too.
 	err = await(ctx, patience, func() error {
-		if i.conn, err = i.link.dial(i.name); err != nil {
+		if i.conn, err = i.link.dial(i.name, s.group.judge.records); err != nil {
 			return err
 		}
 		js, err := jetstream.New(i.conn)

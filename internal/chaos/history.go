@@ -22,6 +22,7 @@ type epoch struct {
 
 	explained, unexplained int // duplicates
 	sourcedTwice           int // duplicates that the server made: one message, two sequences
+	early                  int // messages that the server gave out again without reason
 }
 
 type keyHistory struct {
@@ -37,12 +38,14 @@ type execution struct {
 	key      string
 	seq      uint64
 	stored   uint64 // sequence in the consumers' stream
+	id       messageID
 	times    uint64 // how often the server says it was delivered
 	instance string
 	member   string
 	begun    time.Time
 	finished time.Time // zero while it runs
 	settled  bool
+	early    bool // the server has given its message out again without reason
 	note     string
 	end      func(settled bool)
 
@@ -66,6 +69,7 @@ type violation struct {
 	seq              uint64 // of the message; 0: it is not about one
 	at               time.Time
 	text             string
+	about            []messageID
 }
 
 func (e *epoch) key(name string) *keyHistory {
@@ -97,13 +101,13 @@ func (j *judge) beginPartition(x *execution, partition int) {
 	for _, r := range p.running {
 		if r.key != x.key {
 			j.violate("partition", x.key, x.seq, "%d (stored %d) began at %s (delivery %d) while key %s %d (stored %d) of the same partition %d was running at %s since %s",
-				x.seq, x.stored, x.instance, x.times, r.key, r.seq, r.stored, partition, r.instance, j.journal.offset(r.begun))
+				x.seq, x.stored, x.instance, x.times, r.key, r.seq, r.stored, partition, r.instance, j.journal.offset(r.begun)).of(j, x.id, r.id)
 		}
 	}
 	if p.latest > x.stored && !p.settled(x.stored) {
 		if last := p.runs[p.latest][0]; last.key != x.key {
 			j.violate("partition", x.key, x.seq, "%d (stored %d) began at %s (delivery %d) after key %s %d (stored %d) of the same partition %d had begun at %s, at %s",
-				x.seq, x.stored, x.instance, x.times, last.key, last.seq, last.stored, partition, last.instance, j.journal.offset(last.begun))
+				x.seq, x.stored, x.instance, x.times, last.key, last.seq, last.stored, partition, last.instance, j.journal.offset(last.begun)).of(j, x.id, last.id)
 		}
 	}
 	p.latest = max(p.latest, x.stored)

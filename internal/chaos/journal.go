@@ -23,7 +23,8 @@ type journal struct {
 	entries      []entry
 	disturbances []*disturbance
 	counts       map[string]int
-	order        []string // kinds in the order of their first occurrence
+	order        []string               // kinds in the order of their first occurrence
+	leaders      map[string][]time.Time // when consumers got one, by stream and consumer
 }
 
 type entry struct {
@@ -38,7 +39,9 @@ type disturbance struct {
 	instance string    // that it is about; empty: all of the group
 }
 
-func newJournal() *journal { return &journal{began: time.Now(), counts: map[string]int{}} }
+func newJournal() *journal {
+	return &journal{began: time.Now(), counts: map[string]int{}, leaders: map[string][]time.Time{}}
+}
 
 // offset is a time as the journal shows it.
 func (j *journal) offset(t time.Time) string {

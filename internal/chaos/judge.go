@@ -25,9 +25,12 @@ import (
 // group was created, by the clock of this very machine.
 type judge struct {
 	journal *journal
+	records *records // what instances got and said; nil in tests without
 	group   string
+	stream  string // the consumers'
 	static  bool
 	mixed   bool // the oracle is in the group, too
+	excuses bool // what the server gives out too early is counted apart: ours hold it back
 
 	mu        sync.Mutex
 	published map[string][]time.Time // by key: when the server had accepted each
@@ -38,10 +41,12 @@ type judge struct {
 	late      int // executions past any deadline, which a busy machine can cause
 	slowest   slow
 	again     []*execution // every twentieth duplicate that is explained
+	earlySeen map[messageID]bool
 }
 
 func newJudge(g *group, j *journal) *judge {
-	jd := &judge{journal: j, group: g.String(), static: g.static, mixed: len(g.oracles) > 0, published: map[string][]time.Time{}, forgotten: map[string]int{}}
+	jd := &judge{journal: j, group: g.String(), stream: g.consumerStream(), static: g.static, mixed: len(g.oracles) > 0, excuses: len(g.oracles) > 0,
+		published: map[string][]time.Time{}, forgotten: map[string]int{}, earlySeen: map[messageID]bool{}}
 	jd.newEpoch(time.Time{})
 	return jd
 }
@@ -82,17 +87,21 @@ func (j *judge) begin(m jetstream.Msg, member, instance string) (*execution, err
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	x := &execution{judge: j, epoch: j.epochOf(meta.Timestamp), key: key, seq: seq, stored: meta.Sequence.Stream,
-		times: meta.NumDelivered, member: member, instance: instance, begun: time.Now()}
+		times: meta.NumDelivered, id: messageID{j.stream, meta.Sequence.Stream, meta.Timestamp.UnixNano()}, member: member, instance: instance, begun: time.Now()}
 	arrival, _ := pcgroups.ArrivalOf(m)
 	x.epoch.stored[x.stored] = arrival.Origin
 	k := x.epoch.key(key)
+	if j.superseded(x) {
+		j.beginSuperseded(x, k)
+		return x, nil
+	}
 	j.endLate(k)
 	for _, r := range k.running {
 		j.violate("overlap", key, seq, "%d began at %s (delivery %d) while %d was running at %s since %s",
-			seq, instance, x.times, r.seq, r.instance, j.journal.offset(r.begun))
+			seq, instance, x.times, r.seq, r.instance, j.journal.offset(r.begun)).of(j, x.id, r.id)
 	}
 	if k.latest > seq && !k.settled(seq) {
-		j.violate("order", key, seq, "%d began at %s (delivery %d) after %d had begun", seq, instance, x.times, k.latest)
+		j.violate("order", key, seq, "%d began at %s (delivery %d) after %d had begun", seq, instance, x.times, k.latest).of(j, x.id)
 	}
 	if p, ok := m.(*pcgroups.Msg); ok {
 		j.beginPartition(x, p.Partition())
@@ -117,7 +126,7 @@ func (j *judge) epochOf(stored time.Time) *epoch {
 
 // endLate ends what runs past the shortest ack deadline: from then on the message
 // may rightly be handled elsewhere, too. Handlers are far quicker, unless the
-// machine stands still.
+// machine stands still. It also ends what the server has given to another.
 func (j *judge) endLate(k *keyHistory) {
 	for _, r := range slices.Clone(k.running) {
 		if j.forgotten[r.member] > 0 {
@@ -125,15 +134,26 @@ func (j *judge) endLate(k *keyHistory) {
 		} else if time.Since(r.begun) > minAckWait*9/10 {
 			j.late++
 			r.finish("still running close to its deadline")
+		} else if j.superseded(r) {
+			r.finish("the server has given it out again")
 		}
 	}
 }
 
 // violate notes a violation; mu is held.
-func (j *judge) violate(kind, key string, seq uint64, format string, args ...any) {
+func (j *judge) violate(kind, key string, seq uint64, format string, args ...any) *violation {
 	text := fmt.Sprintf(format, args...)
-	j.bad = append(j.bad, violation{kind, j.group, key, seq, time.Now(), text})
+	j.bad = append(j.bad, violation{kind: kind, group: j.group, key: key, seq: seq, at: time.Now(), text: text})
 	j.journal.note("VIOLATION", "%s in %s: %s", kind, j.group, text)
+	return &j.bad[len(j.bad)-1]
+}
+
+// of has what instances said of messages remembered for the timeline.
+func (v *violation) of(j *judge, ids ...messageID) {
+	v.about = ids
+	for _, id := range ids {
+		j.records.keep(id)
+	}
 }
 
 // fail notes a violation that is not about a message.
@@ -186,7 +206,7 @@ func (j *judge) explain(first, second *execution) {
 		}
 		return
 	}
-	if j.journal.disturbed(first.finished, second.begun, j.group, first.instance) {
+	if first.early || second.early || j.journal.disturbed(first.finished, second.begun, j.group, first.instance) {
 		e.explained++
 		if e.explained%manyAgain == 0 {
 			j.journal.note("many again", "%s key %s: the %d. duplicate that is explained, %d, from %s to %s, stored %d", j.group, second.key, e.explained, second.seq, first.instance, second.instance, second.stored)
@@ -196,7 +216,7 @@ func (j *judge) explain(first, second *execution) {
 	}
 	e.unexplained++
 	j.violate("duplicate", second.key, second.seq, "%d was done at %s until %s and again at %s (delivery %d) from %s, and nothing had happened to its acknowledgement",
-		second.seq, first.instance, j.journal.offset(first.finished), second.instance, second.times, j.journal.offset(second.begun))
+		second.seq, first.instance, j.journal.offset(first.finished), second.instance, second.times, j.journal.offset(second.begun)).of(j, first.id, second.id)
 }
 
 // forget is called before a member's consumer is deleted. Until the function

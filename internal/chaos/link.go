@@ -39,8 +39,10 @@ func (l *link) urls() (urls []string) {
 	l.each(func(p *faultproxy.Proxy) { urls = append(urls, p.URL()) })
 	return
 }
-func (l *link) dial(n string) (*nats.Conn, error) {
+
+// dial connects an instance of that name; what it gets and says is recorded.
+func (l *link) dial(n string, r *records) (*nats.Conn, error) {
 	urls := l.urls()
 	rand.Shuffle(len(urls), func(i, k int) { urls[i], urls[k] = urls[k], urls[i] })
-	return dial(n, urls, nats.IgnoreDiscoveredServers())
+	return dial(n, urls, nats.IgnoreDiscoveredServers(), nats.SetCustomDialer(tapDialer{r, n}))
 }

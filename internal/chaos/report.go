@@ -23,7 +23,7 @@ const (
 type counts struct {
 	published, handled, executions      int
 	explained, unexplained, sourceTwice int
-	order, overlap, late                int
+	order, overlap, late, early         int
 	slowest                             time.Duration
 }
 
@@ -31,6 +31,11 @@ func (j *judge) counts() counts {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	c := counts{late: j.late, slowest: j.slowest.took}
+	for _, v := range j.bad {
+		if v.kind == "overlap" {
+			c.overlap++
+		}
+	}
 	for _, all := range j.published {
 		c.published += len(all)
 	}
@@ -39,7 +44,7 @@ func (j *judge) counts() counts {
 		c.handled += v.Handled
 		c.executions += v.Executions
 		c.order += v.OutOfOrder
-		c.overlap += v.Overlapping
+		c.early += e.early
 		c.explained += e.explained
 		c.unexplained += e.unexplained
 		c.sourceTwice += e.sourcedTwice
@@ -58,7 +63,7 @@ func (r *run) report(results map[*group]audited) error {
 				fate = "was begun, and no execution was acknowledged"
 			}
 			g.judge.mu.Lock()
-			g.judge.bad = append(g.judge.bad, violation{"lost", g.String(), m.key, m.seq, m.published, fmt.Sprintf("%d %s", m.seq, fate)})
+			g.judge.bad = append(g.judge.bad, violation{kind: "lost", group: g.String(), key: m.key, seq: m.seq, at: m.published, text: fmt.Sprintf("%d %s", m.seq, fate)})
 			g.judge.mu.Unlock()
 		}
 		r.crossCheck(g)
@@ -121,7 +126,7 @@ func (r *run) violations() {
 				continue
 			}
 			fmt.Fprintf(r.out, "\n%s in %s at %s (seed %d): key %q: %s\n", strings.ToUpper(v.kind), g, r.journal.offset(v.at), r.options.Seed, v.key, v.text)
-			r.timeline(g, v.at.Add(-before), v.at.Add(after), g.judge.around(v.key, v.seq, v.at))
+			r.timeline(g, v.at.Add(-before), v.at.Add(after), append(g.judge.around(v.key, v.seq, v.at), r.records.lines(r.journal, v.about...)...))
 		}
 	}
 }
@@ -163,7 +168,7 @@ func (r *run) timeline(g *group, from, to time.Time, lines []string) {
 		switch e.what {
 		case "VIOLATION":
 			return false // each has a timeline of its own
-		case "session": // of the members that had to do with it
+		case "session", "server": // of the members that had to do with it
 			name, _, _ := strings.Cut(e.text, " ")
 			return strings.Contains(about, name[:strings.LastIndex(name, "/")+1])
 		}
@@ -172,6 +177,9 @@ func (r *run) timeline(g *group, from, to time.Time, lines []string) {
 	slices.Sort(lines)
 	for _, l := range lines {
 		fmt.Fprintln(r.out, "  "+l)
+	}
+	if n := r.records.missing(); n > 0 {
+		fmt.Fprintf(r.out, "  (%d records of what instances got and said are missing, for want of room)\n", n)
 	}
 }
 
@@ -224,7 +232,7 @@ func (r *run) table(results map[*group]audited) {
 	}
 	w.Flush()
 	fmt.Fprintln(r.out)
-	fmt.Fprintln(w, strings.Join([]string{"GROUP", "MESSAGES", "HANDLED", "EXECUTIONS", "DUPLICATES EXPLAINED", "UNEXPLAINED", "LOST", "STUCK", "ORDER", "OVERLAPS", "IN PARTITION", "ENDED", "NOT SOURCED BY SERVER", "SOURCED TWICE", "LATE", "SLOWEST"}, "\t"))
+	fmt.Fprintln(w, strings.Join([]string{"GROUP", "MESSAGES", "HANDLED", "EXECUTIONS", "DUPLICATES EXPLAINED", "UNEXPLAINED", "LOST", "STUCK", "ORDER", "OVERLAPS", "IN PARTITION", "ENDED", "NOT SOURCED BY SERVER", "SOURCED TWICE", "GIVEN OUT EARLY BY SERVER", "LATE", "SLOWEST"}, "\t"))
 	for _, g := range r.groups {
 		c, a := g.judge.counts(), results[g]
 		ended, partition := 0, 0
@@ -240,11 +248,11 @@ func (r *run) table(results map[*group]audited) {
 		if n := len(g.judge.epochs); n > 1 {
 			name += fmt.Sprintf(" (%d lives)", n)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", name, c.published, c.handled, c.executions,
-			c.explained, c.unexplained, len(a.lost), a.stuck, c.order, c.overlap, partition, ended, len(a.notSourced), c.sourceTwice, c.late, c.slowest.Round(10*time.Millisecond))
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", name, c.published, c.handled, c.executions,
+			c.explained, c.unexplained, len(a.lost), a.stuck, c.order, c.overlap, partition, ended, len(a.notSourced), c.sourceTwice, c.early, c.late, c.slowest.Round(10*time.Millisecond))
 	}
 	w.Flush()
-	for _, line := range append(r.journal.all("sourced twice"), r.journal.all("many again")...) {
+	for _, line := range slices.Concat(r.journal.all("sourced twice"), r.journal.all("many again"), r.journal.all(givenOutEarly)) {
 		fmt.Fprintln(r.out, line)
 	}
 	for _, g := range r.groups {

@@ -1,7 +1,11 @@
 package chaos
 
 import (
+	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -55,6 +59,43 @@ func lanes() []lane {
 		{"clients", []weighted{{cutLink, 3}, {slowLink, 2}, {stallHandler, 4}, {crashInstance, 3}, {restartAckWait, 2}}, time.Second},
 		{"groups", []weighted{{stepDownMember, 3}, {changeMembers, 6}, {changeMappings, 3}, {deleteConsumer, 2}, {replaceGroup, 1}}, 1500 * time.Millisecond},
 	}
+}
+
+// shortNames are what an option calls the faults.
+var shortNames = map[string]string{
+	"kill": killServer, "restart": restartServer, "stream": stepDownStream, "consumer": stepDownConsum, "meta": stepDownMeta,
+	"cut": cutLink, "slow": slowLink, "stall": stallHandler, "crash": crashInstance, "ackwait": restartAckWait,
+	"stepdown": stepDownMember, "members": changeMembers, "mappings": changeMappings, "delete": deleteConsumer, "replace": replaceGroup,
+}
+
+// Faults are the names of all faults, for [Options].Only.
+func Faults() []string { return slices.Sorted(maps.Keys(shortNames)) }
+
+// lanesOf are the lanes with some faults only, or with all of them. A lane has to
+// keep its place, as its draws come from that.
+func lanesOf(only string) ([]lane, error) {
+	all := lanes()
+	if only == "" {
+		return all, nil
+	}
+	weights := map[string]int{}
+	for name := range strings.SplitSeq(only, ",") {
+		kind := shortNames[strings.TrimSpace(name)]
+		if kind == "" {
+			return nil, fmt.Errorf("there is no fault %q; there are %s", name, strings.Join(Faults(), ", "))
+		}
+		weights[kind]++
+	}
+	for i := range all {
+		var some []weighted
+		for _, w := range all[i].faults {
+			if n := weights[w.kind]; n > 0 {
+				some = append(some, weighted{w.kind, n})
+			}
+		}
+		all[i].faults = some
+	}
+	return all, nil
 }
 
 // schedule is the endless list of a lane's faults for a seed.

@@ -11,6 +11,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -37,6 +38,7 @@ func run() int {
 	var o chaos.Options
 	flag.DurationVar(&o.Duration, "duration", 2*time.Minute, "how long to make faults")
 	flag.Uint64Var(&o.Seed, "seed", 0, "decides the faults; 0 is one by chance")
+	flag.StringVar(&o.Only, "only", "", "make only these faults: a list of "+strings.Join(chaos.Faults(), ", ")+"; kill,kill is twice as many of them")
 	flag.BoolVar(&o.Explain, "explain", false, "print what led to the longest waits and to bursts of duplicates")
 	flag.BoolVar(&o.Keep, "keep", false, "leave the servers' folders behind")
 	flag.Func("fleet", "who consumes: \"ours\", or \"mixed\" with members of the oracle, too (default ours)", func(s string) error {

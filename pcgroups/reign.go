@@ -1,0 +1,183 @@
+package pcgroups
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A server that has just become the leader of a consumer may deliver a message
+// again at once whose handler runs elsewhere. It knows that the message is in
+// flight, but takes the time at which it was stored in the stream for the time of
+// its delivery (nats-server 2.11 to 2.15, consumer.go: deliverMsg replicates
+// pmsg.ts), so that what was in the stream for longer than the ack wait is overdue
+// from the start.
+//
+// Whoever gets such a message leaves it alone until an ack wait has passed since
+// the leader came: what was begun before that is over then, or past its deadline.
+
+// reign is what is known of a consumer's leader.
+type reign struct {
+	age   time.Duration // how long it leads; eternal: it was no other before, or it does not tell
+	now   time.Time     // by its clock
+	floor uint64        // all messages up to there are settled
+}
+
+// eternal is the age of a leader that follows nobody.
+const eternal = time.Duration(math.MaxInt64)
+
+// reign asks the consumer's leader. Both times are by its own clock.
+func (b *natsBackend) reign(ctx context.Context) (reign, error) {
+	info, err := b.info(ctx)
+	if err != nil {
+		return reign{}, err
+	}
+	r := reign{age: eternal, now: info.TimeStamp, floor: info.AckFloor.Stream}
+	if info.Cluster != nil && info.Cluster.LeaderSince != nil {
+		r.age = info.TimeStamp.Sub(*info.Cluster.LeaderSince)
+	}
+	return r, nil
+}
+
+// tooEarly is how long it takes until a message that is delivered again, stored
+// in the stream at a time, may not be another instance's any more; 0: it is not.
+func (r reign) tooEarly(stored int64, wait time.Duration) time.Duration {
+	if r.age >= wait || r.now.Sub(time.Unix(0, stored)) < wait {
+		return 0
+	}
+	return wait - r.age
+}
+
+// newPin tells whether the pin has not been there for an ack wait. A new leader
+// knows of no pin, so behind an older one there is no new leader.
+func (r *runner) newPin(wait time.Duration) bool {
+	return time.Since(time.Unix(0, r.mem.pinned.Load())) < wait
+}
+
+// doubtful are the messages not started that were delivered before, and not to us:
+// another instance may be at them.
+func (b *backlog) doubtful() []renewal {
+	var out []renewal
+	for _, l := range b.lanes {
+		for i := range l.queue {
+			if w := &l.queue[i]; w.body != nil && !w.running && w.hand == nil && w.deliveries > 1 {
+				out = append(out, renewal{l.partition, w.seq, w.body})
+			}
+		}
+	}
+	return out
+}
+
+// settledElsewhere drops a message that was not started: who was at it has
+// acknowledged it.
+func (b *backlog) settledElsewhere(partition int, seq uint64) {
+	l := b.lane(partition)
+	if i, found := l.find(seq); found && l.queue[i].body != nil && !l.queue[i].running {
+		b.remove(l, i, true)
+		b.offer(l)
+	}
+}
+
+// early tells whether messages are here that another instance may be at, as a new
+// leader has delivered them too early. Before it says that this is over, it drops
+// what was settled meanwhile. A look that fails says nothing.
+func (x *dispatcher) early(ctx context.Context, server lookout) bool {
+	x.mu.Lock()
+	list := x.log.doubtful()
+	x.mu.Unlock()
+	waited, wait := x.waited, time.Duration(0)
+	x.waited = false
+	for _, d := range list {
+		wait = max(wait, x.r.ackWaitOf(deliveries(d.msg)-1))
+	}
+	if len(list) == 0 || !x.r.newPin(wait+holdAsk) {
+		return false
+	}
+	now, err := server.reign(ctx)
+	if err != nil {
+		return x.r.newPin(wait)
+	}
+	for _, d := range list {
+		if now.tooEarly(storedAt(d.msg.Reply()), x.r.ackWaitOf(deliveries(d.msg)-1)) > 0 {
+			x.waited = true
+			return true
+		}
+	}
+	if waited {
+		for _, d := range list {
+			gone := now.floor >= d.seq
+			if !gone {
+				gone, err = server.gone(ctx, d.seq)
+			}
+			if err == nil && gone {
+				x.mu.Lock()
+				x.log.settledElsewhere(d.partition, d.seq)
+				x.mu.Unlock()
+			}
+		}
+	}
+	return false
+}
+
+const (
+	// holdLook is how often is looked whether a message that is held was settled.
+	holdLook = 50 * time.Millisecond
+	// holdAsk is how long one look may take.
+	holdAsk = time.Second
+)
+
+// hold leaves a message alone for as long as another instance may be at it. It is
+// false if it is not to be run here: it was settled, or given back. With one
+// message in flight there is nothing else to do meanwhile.
+func (r *runner) hold(msg jetstream.Msg) bool {
+	n, seq := replyInfo(msg.Reply())
+	if n < 2 || r.reign == nil {
+		return true
+	}
+	wait := r.ackWaitOf(n - 1) // of the handler that another instance may run
+	if !r.newPin(wait) {
+		return true
+	}
+	stored := storedAt(msg.Reply())
+	held, extended := false, time.Now()
+	tick := time.NewTicker(holdLook)
+	defer tick.Stop()
+	for r.newPin(wait + holdAsk) {
+		ctx, cancel := context.WithTimeout(context.Background(), holdAsk)
+		now, err := r.reign(ctx)
+		cancel()
+		if err == nil && now.floor >= seq {
+			return false // by whoever was at it
+		}
+		if err == nil && now.tooEarly(stored, wait) == 0 {
+			break
+		}
+		held = true
+		if time.Since(extended) > wait/4 {
+			extended = time.Now()
+			_ = msg.InProgress() // if it fails the message comes again
+		}
+		select {
+		case <-tick.C:
+		case <-r.over:
+			return false
+		}
+		switch intake(r.intake.Load()) {
+		case intakeRun:
+		case intakeDrop:
+			return false
+		default:
+			if r.lastDelivery(n) {
+				continue // nobody else would get it
+			}
+			_ = msg.Nak() // if that fails it comes back after its ack deadline
+			return false
+		}
+	}
+	if held {
+		_ = msg.InProgress() // its handler is to have all of the time
+	}
+	return true
+}
