@@ -64,7 +64,7 @@ func TestClusterRedeliveryAfterALeaderChange(t *testing.T) {
 					return m.Ack()
 				}), config)
 				must(t, err)
-				t.Cleanup(func() { s.Stop(); <-s.Done() })
+				t.Cleanup(func() { s.Stop(); <-s.Closed() })
 			}
 			member("a")
 			first := <-runs
