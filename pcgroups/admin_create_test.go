@@ -45,6 +45,9 @@ func elastic(n uint, filters []pcgroups.PartitioningFilter, msgs, bytes int64) c
 // never starts). And if creating again writes, it wakes every member of the group
 // for nothing.
 func TestAdminCreateAgain(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	whole := func(wildcards []int) []pcgroups.PartitioningFilter {
 		return []pcgroups.PartitioningFilter{{Filter: "orders.*", PartitioningWildcards: wildcards}}
@@ -232,6 +235,9 @@ func (a *admin) checkStorage(storage jetstream.StorageType, replicas int) {
 // are not answered, and most servers are behind: what works there need not work
 // here.
 func TestAdminCluster(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	c := natstest.StartCluster(t, 3)
 	a := &admin{&fixture{t: t, srv: c.Node(0), js: c.JetStream()}}

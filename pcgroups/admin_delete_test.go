@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest"
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
 )
 
@@ -15,6 +16,9 @@ import (
 // gone already is wanted all the same: if either fails, as in the oracle, what
 // the group has left can not be removed by its own library.
 func TestAdminDeleteTwice(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	deleteBoth := func(a *admin) {
 		a.t.Helper()

@@ -260,6 +260,9 @@ func as(user string) nats.Option { return nats.UserInfo(user, "x") }
 // not ask. If the answer that never comes were waited for until the caller's time
 // is up, such a user could neither create a group nor join one.
 func TestAdminFewPermissions(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	srv := withAccounts(t)
 	a := &admin{&fixture{t: t, srv: srv, js: srv.JetStream(as("with"))}}

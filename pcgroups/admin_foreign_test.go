@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest"
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
 )
 
@@ -36,6 +37,9 @@ func transformed(to string) jetstream.StreamConfig {
 // beside it, and its DeleteElastic removes the user's stream, even for a group
 // that nobody ever created.
 func TestAdminForeignStream(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	for name, c := range map[string]jetstream.StreamConfig{
 		"a user's":              {Name: "ORDERS-cg", Subjects: []string{"mine.>"}},
@@ -115,6 +119,9 @@ func TestAdminStreamOfOtherSettings(t *testing.T) {
 // description is enough (its CreateStream then meets "name already in use"). And
 // creating the group must not undo it.
 func TestAdminEditedStream(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	for name, c := range map[string]jetstream.StreamConfig{
 		"metadata":         edited(func(c *jetstream.StreamConfig) { c.Metadata = map[string]string{"owner": "orders"} }),

@@ -78,6 +78,9 @@ func (m *theirs) ends() {
 // it is asked, can not be used beside the other implementation: one AddMembers
 // from another port, and every running member of the oracle is down.
 func TestAdminOracleMemberSurvives(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	type step = func(ctx context.Context, js jetstream.JetStream) error
 	plans := map[string][]step{

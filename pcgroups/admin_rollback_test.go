@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest"
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
 )
 
@@ -221,6 +222,9 @@ func TestAdminCreateMends(t *testing.T) {
 // together in a fresh account some would wait until their time is up, and others
 // be told that JetStream is not enabled.
 func TestAdminClusterAtWork(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	a := newAdmin(t)
 	a.elasticGroup("cg")

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	oracle "github.com/synadia-io/orbit.go/pcgroups"
 
+	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest"
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
 )
 
@@ -35,6 +36,9 @@ var fixedParts = []string{
 // the known keys is gone after the first call that does not know them (the
 // oracle's own calls drop all of it).
 func TestAdminKeepsStoredBytes(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	const mapped = `,"member_mappings":[{"member":"m1","partitions":[3,2,1,0]}]`
 	for name, c := range map[string]struct {
@@ -80,6 +84,9 @@ func TestAdminKeepsStoredBytes(t *testing.T) {
 
 // The same for values that the oracle itself has written, by its own measure.
 func TestAdminKeepsWhatOracleCompares(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	filters := map[string][]oracle.PartitioningFilter{
 		"nil": nil, "empty": {},
@@ -130,6 +137,9 @@ func TestAdminKeepsWhatOracleCompares(t *testing.T) {
 // like groups without filters. The oracle's first write erases what they are
 // keyed by, and every running member ends.
 func TestAdminLegacy(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	calls := map[string]named{}
 	for name, call := range namers {

@@ -34,6 +34,9 @@ no_auth_user: all
 // then on (nats-server #8511). A connection that breaks does that in one of some
 // twenty takeovers; here it is certain.
 func TestServerDeafToAcknowledgements(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	for _, version := range []string{"2.11.17", "2.12.15"} {
 		t.Run(version, func(t *testing.T) {
@@ -106,6 +109,9 @@ func (f *fixture) pinGoner(srv *natstest.Release) {
 // its last acknowledgement to be taken, which a deaf server never does. The message
 // is handled once more then.
 func TestHandOverFromDeafServer(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f, srv := deafFixture(t, "2.11.17")
 	f.elastic(4, "m1")

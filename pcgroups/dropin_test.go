@@ -15,6 +15,7 @@ import (
 
 	oracle "github.com/synadia-io/orbit.go/pcgroups"
 
+	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest"
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
 )
 
@@ -26,6 +27,9 @@ const (
 // Prevents: a call that compiles with the oracle and not with this package. The
 // program calls everything the oracle exports.
 func TestDropInProgram(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	text, err := os.ReadFile("testdata/dropin/main.go.txt")
 	if err != nil {
@@ -64,6 +68,9 @@ func compile(t *testing.T, program string) {
 // Prevents: a real program of the oracle's users that does not change over by its
 // import path alone. Its own command line tool is one.
 func TestDropInCommandLineTool(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	here, err := filepath.Abs("..")
 	if err != nil {

@@ -67,6 +67,9 @@ func TestMaxMembersIsFixed(t *testing.T) {
 // Prevents: a full work-queue stream that loses what does not fit. The server
 // pauses sourcing for about two seconds each time.
 func TestFullBufferLosesNothing(t *testing.T) {
+	if natstest.Repeated(t) {
+		return
+	}
 	t.Parallel()
 	f := newFixture(t)
 	f.stream("ORDERS", 0)
