@@ -48,15 +48,15 @@ func (s *state) learnLooked(ev evLooked, out *plan) {
 	}
 }
 
-// learnRevision compares what a look has found with what the watch has told. The
-// look may just have been faster. If the watch does not tell of it within a moment
-// it has missed something and may be dead, or this is the entry of another bucket:
-// watch anew.
+// learnRevision compares what a look has found with what the watch has told. Either
+// may just have been faster than the other. If they still differ a moment later the
+// watch has missed something and may be dead, or this is the entry of another
+// bucket: watch anew.
 func (s *state) learnRevision(revision uint64, out *plan) {
 	switch {
 	case s.known && revision == s.revision:
 		s.behind = false
-	case s.known && revision > s.revision && s.watching && !s.behind:
+	case s.known && s.watching && !s.behind:
 		s.behind, s.suspect = true, true
 		if !s.timer {
 			s.retry(out, faultFirst, faultFirst)

@@ -73,7 +73,7 @@ type state struct {
 	hold      bool // no pull before the timer: the last ones ended at once
 	cuts      int  // pulls that ended by themselves since the last message
 	missing   int  // looks in a row that found no configuration
-	behind    bool // the last look found a configuration that the watch had not told
+	behind    bool // the last look found another configuration than the watch had told
 	joined    bool // we were attached once
 	watched   bool // and so was the configuration
 
