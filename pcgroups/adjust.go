@@ -131,5 +131,5 @@ func (b *natsBackend) adjust(ctx context.Context) (evAdjusted, jetstream.Consume
 }
 
 func timingOf(c jetstream.ConsumerConfig) timing {
-	return timing{ackWait: effectiveAckWait(c), pinnedTTL: c.PinnedTTL}
+	return timing{ackWait: effectiveAckWait(c), pinnedTTL: c.PinnedTTL, maxAckPending: c.MaxAckPending, maxDeliver: c.MaxDeliver}
 }

@@ -79,6 +79,7 @@ type natsBackend struct {
 
 	idle     idleConsumer // as join found it the last times
 	changing sync.Mutex   // held while the consumer's settings are not what they should be
+	server   connectedTo
 }
 
 func (b *natsBackend) consumerStream() string { return b.fl.groupStream(b.stream, b.group) }

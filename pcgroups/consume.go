@@ -139,6 +139,7 @@ func consume(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, g
 	}
 	o.check = deriveTimers(config.AckWait).selfCheck
 	b := &natsBackend{fl: fl, js: js, stream: stream, group: group, member: member, user: config}
+	b.server.id = js.Conn().ConnectedServerId()
 	enrolled := false
 	first, err := b.prepare(ctx, handle)
 	if o.rejoin && (errors.Is(err, ErrGroupNotFound) || errors.Is(err, ErrStreamNotFound) || errors.Is(err, ErrMemberNotInGroup)) {

@@ -44,7 +44,7 @@ func (r *runner) ackedBefore(msg jetstream.Msg) bool {
 		return false
 	}
 	_, acked := replyInfo(last.Reply())
-	return seq <= acked
+	return seq == acked
 }
 
 // unsticker is the unstick of a backend.
@@ -92,16 +92,17 @@ func (b *natsBackend) unstick(ctx context.Context, msg jetstream.Msg, pin string
 	}
 	more := info.Config
 	more.MaxAckPending = 2
-	if err := b.update(ctx, more); err != nil {
-		return true, fmt.Errorf("%w: %w", errRaised, err)
-	}
-	moved := b.movesOn(ctx, info, patience)
+	failed := b.update(ctx, more) // after an error it may be in force all the same
+	moved := failed == nil && b.movesOn(ctx, info, patience)
 	// Before any acknowledgement, or there would be more than the one message in
 	// flight that was let in.
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	if err := b.update(own, info.Config); err != nil {
 		return true, fmt.Errorf("%w: %w", errRaised, err)
+	}
+	if failed != nil {
+		return true, failed
 	}
 	if !moved || !b.acknowledge(own, msg, patience) {
 		return true, errors.New("the server still ignores the acknowledgements of a message; it is tried again when the message comes again")

@@ -50,8 +50,12 @@ func newDispatcher(r *runner, most int) *dispatcher {
 	return x
 }
 
-// deliver takes a message in, or gives it back.
-func (x *dispatcher) deliver(msg jetstream.Msg) {
+// deliver takes a message in, or gives it back. It came just now, unless at says
+// when.
+func (x *dispatcher) deliver(msg jetstream.Msg, at time.Time) {
+	if at.IsZero() {
+		at = time.Now()
+	}
 	n, seq := replyInfo(msg.Reply())
 	if seq == 0 {
 		return // nothing that could be acknowledged
@@ -63,7 +67,7 @@ func (x *dispatcher) deliver(msg jetstream.Msg) {
 		x.fence()
 	default:
 	}
-	until := time.Now().Add(x.r.ackWaitOf(n)).UnixNano()
+	until := at.Add(x.r.ackWaitOf(n)).UnixNano()
 	partition, body := leadingPartition(msg.Subject()), msg
 	x.mu.Lock()
 	if x.limit > 0 && x.log.bodies >= x.limit {

@@ -113,7 +113,10 @@ type (
 
 // timing is what a consumer's configuration says about time and a session goes
 // by: its pull must renew the pin in time, its handlers have so long.
-type timing struct{ ackWait, pinnedTTL time.Duration }
+type timing struct {
+	ackWait, pinnedTTL        time.Duration
+	maxAckPending, maxDeliver int
+}
 
 type entryState uint8
 

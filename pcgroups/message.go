@@ -78,7 +78,8 @@ type delivery struct {
 	returned atomic.Bool   // the handler did
 
 	partition int    // of a dispatcher's
-	seq       uint64 // of a dispatcher's
+	seq       uint64 // in the consumer's stream
+	pin       string // it came under, with one message in flight
 	slot      int    // where its dispatcher keeps it while it runs
 }
 

@@ -185,6 +185,7 @@ func (l *loop) drain(a actDrain) {
 		}
 		l.tell(evDrained{late != nil})
 		if late != nil && r.waitIdle(stopPull(r, p, true), l.quit) {
+			r.waitOver(neverStarted, false)
 			l.tell(evIdle{})
 		}
 	})

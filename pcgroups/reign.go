@@ -3,6 +3,7 @@ package pcgroups
 import (
 	"context"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -35,10 +36,31 @@ func (b *natsBackend) reign(ctx context.Context) (reign, error) {
 		return reign{}, err
 	}
 	r := reign{age: eternal, now: info.TimeStamp, floor: info.AckFloor.Stream}
+	if came := b.server.since(b.js.Conn().ConnectedServerId()); !came.IsZero() {
+		r.age = time.Since(came)
+	}
 	if info.Cluster != nil && info.Cluster.LeaderSince != nil {
 		r.age = info.TimeStamp.Sub(*info.Cluster.LeaderSince)
 	}
 	return r, nil
+}
+
+// connectedTo is the server of a connection. One that does not tell since when it
+// leads may have been restarted, with a new id, and stored deliveries by the same
+// time as others replicate.
+type connectedTo struct {
+	mu   sync.Mutex
+	id   string
+	came time.Time // when it was first seen; zero: it has been there from the beginning
+}
+
+func (c *connectedTo) since(id string) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id != c.id {
+		c.id, c.came = id, time.Now()
+	}
+	return c.came
 }
 
 // tooEarly is how long it takes until a message that is delivered again, stored
@@ -92,12 +114,13 @@ func (x *dispatcher) early(ctx context.Context, server lookout) bool {
 	for _, d := range list {
 		wait = max(wait, x.r.ackWaitOf(deliveries(d.msg)-1))
 	}
-	if len(list) == 0 || !x.r.newPin(wait+holdAsk) {
+	if len(list) == 0 || !waited && !x.r.newPin(wait+holdAsk) {
 		return false
 	}
 	now, err := server.reign(ctx)
 	if err != nil {
-		return x.r.newPin(wait)
+		x.waited = x.r.newPin(wait)
+		return x.waited
 	}
 	for _, d := range list {
 		if now.tooEarly(storedAt(d.msg.Reply()), x.r.ackWaitOf(deliveries(d.msg)-1)) > 0 {
@@ -110,6 +133,10 @@ func (x *dispatcher) early(ctx context.Context, server lookout) bool {
 			gone := now.floor >= d.seq
 			if !gone {
 				gone, err = server.gone(ctx, d.seq)
+			}
+			if err != nil && x.r.newPin(2*wait+holdAsk) {
+				x.waited = true
+				return true // the rest is looked at next
 			}
 			if err == nil && gone {
 				x.mu.Lock()
@@ -140,6 +167,10 @@ func (r *runner) hold(msg jetstream.Msg) bool {
 	if !r.newPin(wait) {
 		return true
 	}
+	pin := r.mem.pinID()
+	if d := r.mem.begun.Load(); d != nil && d.seq == seq && d.pin == pin {
+		return true // it was ours the last time, too
+	}
 	stored := storedAt(msg.Reply())
 	held, extended := false, time.Now()
 	tick := time.NewTicker(holdLook)
@@ -155,7 +186,7 @@ func (r *runner) hold(msg jetstream.Msg) bool {
 			break
 		}
 		held = true
-		if time.Since(extended) > wait/4 {
+		if time.Since(extended) > min(wait, r.ackWaitOf(n))/4 {
 			extended = time.Now()
 			_ = msg.InProgress() // if it fails the message comes again
 		}
@@ -163,6 +194,9 @@ func (r *runner) hold(msg jetstream.Msg) bool {
 		case <-tick.C:
 		case <-r.over:
 			return false
+		}
+		if r.mem.pinID() != pin && !r.lastDelivery(n) {
+			return false // it is another's by now
 		}
 		switch intake(r.intake.Load()) {
 		case intakeRun:

@@ -30,7 +30,8 @@ type memory struct {
 	acked  atomic.Pointer[delivery]       // the last one acknowledged
 	marks  atomic.Pointer[map[int]uint64] // of each partition, with more than one in flight
 
-	repeated atomic.Uint64 // acknowledged, and delivered as if for the first time yet; 0: none
+	begun    atomic.Pointer[delivery] // the last one whose handler was called, one in flight
+	repeated atomic.Uint64            // acknowledged, and delivered as if for the first time yet; 0: none
 }
 
 func (m *memory) pinID() string {
@@ -87,14 +88,13 @@ func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, mem *memo
 // deliver is the client's message callback.
 func (r *runner) deliver(msg jetstream.Msg) {
 	r.notePin(msg.Headers().Get(pinHeader))
-	if r.config.MaxDeliver > 0 && intake(r.intake.Load()) == intakeGiveBack {
-		// The pin is being given up. What the server says to that comes behind this
-		// message, and the client would answer it by another pull; see refuse.
-		<-r.taken
-	}
+	at := r.gate()
 	if r.par != nil {
-		r.par.deliver(msg)
+		r.par.deliver(msg, at)
 		return
+	}
+	if !at.IsZero() && time.Since(at) >= r.ackWait(msg) && !r.lastDelivery(deliveries(msg)) {
+		return // it is another instance's by now
 	}
 	switch intake(r.intake.Load()) {
 	case intakeDrop:
@@ -121,6 +121,17 @@ func (r *runner) deliver(msg jetstream.Msg) {
 	if r.hold(msg) {
 		r.run(msg)
 	}
+}
+
+// gate holds a delivery up while the pin is being given up. What the server says to
+// that comes behind it, and the client would answer that by another pull; see refuse.
+// It returns when the delivery came, if it was held.
+func (r *runner) gate() (at time.Time) {
+	if r.config.MaxDeliver > 0 && intake(r.intake.Load()) == intakeGiveBack {
+		at = time.Now()
+		<-r.taken
+	}
+	return at
 }
 
 // notePin tells the session whenever the pin is another one.
@@ -161,6 +172,9 @@ func (r *runner) run(msg jetstream.Msg) {
 		d.wait = r.ackWait(msg)
 		d.deadline.Store(d.begun.Add(d.wait).UnixNano())
 	}
+	_, d.seq = replyInfo(msg.Reply())
+	d.pin = r.mem.pinID()
+	r.mem.begun.Store(d)
 	r.current.Store(d)
 	r.wake()
 	r.call(m)

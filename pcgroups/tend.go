@@ -89,7 +89,7 @@ func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (do
 	fences := x.fences
 	x.mu.Unlock()
 	inFlight, delivered, _, err := server.flight(ctx)
-	early := err == nil && x.early(ctx, server)
+	early := x.early(ctx, server)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
