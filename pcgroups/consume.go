@@ -139,7 +139,6 @@ func consume(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, g
 	}
 	o.check = deriveTimers(config.AckWait).selfCheck
 	b := &natsBackend{fl: fl, js: js, stream: stream, group: group, member: member, user: config}
-	b.server.id = js.Conn().ConnectedServerId()
 	enrolled := false
 	first, err := b.prepare(ctx, handle)
 	if o.rejoin && (errors.Is(err, ErrGroupNotFound) || errors.Is(err, ErrStreamNotFound) || errors.Is(err, ErrMemberNotInGroup)) {
@@ -150,6 +149,7 @@ func consume(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, g
 	if err != nil {
 		return nil, name(err)
 	}
+	b.server.id = js.Conn().ConnectedServerId()
 	l := newLoop(fl, b, handle, o, name)
 	l.auto = newAutoMember(o.auto, b, l)
 	if fl.sourced && o.observer.wantsSource() {
