@@ -57,7 +57,8 @@
 // limited (MaxDeliver), when a session stops: what is at its last delivery waits
 // here for earlier messages of its partition that its handler gave back to be
 // settled by another instance, but for one ack deadline at most. Then it is run, as
-// nobody else would get it.
+// nobody else would get it. What another instance has in flight and renews is waited
+// for longer, and Stop with it.
 //
 // A message that is not settled holds its partition, and with it what the server
 // has delivered behind it. When that fills MaxAckPending the server delivers
