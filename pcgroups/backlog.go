@@ -2,7 +2,6 @@ package pcgroups
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -23,6 +22,7 @@ type backlog struct {
 
 	lanes   map[int]*lane
 	ready   []*lane // whose next message may start, longest waiting first
+	line    []*lane // what ready is a part of
 	running int
 	size    int // messages not settled
 	bodies  int // of them, those that were not started and can be
@@ -37,48 +37,6 @@ type backlog struct {
 	closing bool
 	// passing: what is left no longer waits for earlier messages that others have.
 	passing bool
-}
-
-// lane is one partition.
-type lane struct {
-	partition int
-	queue     []waiting           // by sequence, ascending
-	mark      uint64              // the highest sequence that was acknowledged or terminated
-	gaveUp    map[uint64]struct{} // up to mark, but not acknowledged
-	blind     bool                // mark says nothing: something ran before its turn
-	busy      bool                // its first message runs
-	queued    bool                // it is in ready
-	cleared   bool                // its first message may start in spite of the fence
-}
-
-// waiting is a message that is not settled.
-type waiting struct {
-	seq        uint64
-	deliveries uint64
-	body       jetstream.Msg // nil: was started, or there was no room for it
-	until      int64         // the server waits for it that long at least
-	naked      int64         // it was given back, to come again from then on
-	running    bool
-	hand       hand  // whose handler was started
-	away       bool  // it was in hand when the pin was lost: the next delivery is another's
-	asked      int64 // when the server was last asked about it
-	doubts     int
-}
-
-// hand is a delivery whose handler was started.
-type hand interface {
-	// leaving tells that it was settled, or is just being.
-	leaving() bool
-	// ends is its ack deadline, which its handler may have extended.
-	ends() int64
-}
-
-// ends is until when the server waits for a message at least.
-func (w *waiting) ends() int64 {
-	if w.hand == nil {
-		return w.until
-	}
-	return max(w.until, w.hand.ends())
 }
 
 func newBacklog(most int, maxDeliver int, marks map[int]uint64) *backlog {
@@ -99,16 +57,6 @@ func (b *backlog) lane(partition int) *lane {
 		b.lanes[partition] = l
 	}
 	return l
-}
-
-// find is where a sequence stands in the queue, or belongs.
-func (l *lane) find(seq uint64) (int, bool) {
-	n := len(l.queue)
-	if n == 0 || l.queue[n-1].seq < seq {
-		return n, false // the usual case
-	}
-	i := sort.Search(n, func(i int) bool { return l.queue[i].seq >= seq })
-	return i, l.queue[i].seq == seq
 }
 
 // last tells whether the server gives a message out no more.
@@ -137,6 +85,7 @@ func (b *backlog) arrive(partition int, seq, deliveries uint64, body jetstream.M
 		}
 		l.blind = l.blind || slices.ContainsFunc(l.queue[i:], func(w waiting) bool { return w.hand != nil })
 		l.cleared = l.cleared && i > 0
+		l.array, l.queue = grow(l.array, l.queue)
 		l.queue = slices.Insert(l.queue, i, waiting{seq: seq})
 		b.size++
 	}
@@ -175,6 +124,7 @@ func (b *backlog) next(l *lane) int {
 func (b *backlog) offer(l *lane) {
 	if !l.queued && b.next(l) >= 0 {
 		l.queued = true
+		b.line, b.ready = grow(b.line, b.ready)
 		b.ready = append(b.ready, l)
 	}
 }
@@ -197,6 +147,7 @@ func (b *backlog) start(now int64) (l *lane, w waiting, ok bool) {
 		turn := b.turn()
 		l = b.ready[turn]
 		if turn == 0 {
+			b.ready[0] = nil
 			b.ready = b.ready[1:]
 		} else {
 			b.ready = slices.Delete(b.ready, turn, turn+1)
@@ -277,7 +228,7 @@ func (b *backlog) remove(l *lane, i int, acked bool) {
 		}
 		l.gaveUp[w.seq] = struct{}{}
 	}
-	if i == 0 && len(l.queue) > 16 { // a short queue keeps its place in memory
+	if i == 0 {
 		l.queue[0] = waiting{}
 		l.queue = l.queue[1:]
 		return

@@ -15,25 +15,31 @@ const unlimited = 1000
 
 // dispatcher runs the handlers of a consumer that has more than one message in
 // flight: one for each partition at a time, several partitions at once, as the
-// backlog says. Its workers are started when there is something to run and end
-// when there is not. What else a backlog needs done is in tend.go.
+// backlog says. Its workers are started when there is something to run, and sleep
+// when there is not: a new goroutine for each burst would have to grow its stack
+// again for each, which took a tenth of the time of a message. What else a backlog
+// needs done is in tend.go.
 type dispatcher struct {
 	r     *runner
 	probe chan struct{}      // asks tend to look whether other instances have messages
 	cuts  <-chan nats.Status // tells that the connection was lost
+	reply replyReader        // deliver's own
 
 	mu      sync.Mutex
 	log     *backlog
 	runs    []*delivery // whose handler runs
-	workers int
-	seen    bool       // a message
-	fences  int        // how often the fence went up
-	waited  bool       // the fence is kept up for what a new leader has delivered too early; tend's own
-	blind   bool       // which message is the first of a partition can not be learnt
-	alone   bool       // the pin was lost behind the fence
-	closed  time.Time  // when the pull had ended, with messages left
-	limit   int        // how many bodies are kept at most; 0: the server sees to that
-	room    *sync.Cond // a delivery waits for it
+	workers int         // that are awake
+	asleep  int         // others
+	roused  int         // of those awake, the ones that sleep on for now
+	rouse   *sync.Cond  // there is something to run, or nothing any more
+	seen    bool        // a message
+	fences  int         // how often the fence went up
+	waited  bool        // the fence is kept up for what a new leader has delivered too early; tend's own
+	blind   bool        // which message is the first of a partition can not be learnt
+	alone   bool        // the pin was lost behind the fence
+	closed  time.Time   // when the pull had ended, with messages left
+	limit   int         // how many bodies are kept at most; 0: the server sees to that
+	room    *sync.Cond  // a delivery waits for it
 }
 
 func newDispatcher(r *runner, most int) *dispatcher {
@@ -46,7 +52,7 @@ func newDispatcher(r *runner, most int) *dispatcher {
 	if r.config.MaxAckPending <= 0 {
 		x.limit = unlimited
 	}
-	x.room = sync.NewCond(&x.mu)
+	x.room, x.rouse = sync.NewCond(&x.mu), sync.NewCond(&x.mu)
 	return x
 }
 
@@ -56,7 +62,7 @@ func (x *dispatcher) deliver(msg jetstream.Msg, at time.Time) {
 	if at.IsZero() {
 		at = time.Now()
 	}
-	n, seq := replyInfo(msg.Reply())
+	n, seq := x.reply.info(msg.Reply())
 	if seq == 0 {
 		return // nothing that could be acknowledged
 	}
@@ -112,18 +118,42 @@ func (x *dispatcher) await(deliveries uint64) bool {
 	return true
 }
 
-// dispatch starts a worker if there is something for it to do. x.mu is held, as
-// in what follows.
+// dispatch wakes a worker if there is something for it to do, or starts one. x.mu
+// is held, as in what follows.
 func (x *dispatcher) dispatch() {
 	for idle := x.workers - x.log.running; x.log.may() && idle < len(x.log.ready) && x.workers < x.log.most; idle++ {
 		x.workers++
-		go x.work()
+		if x.asleep == 0 {
+			go x.work()
+			continue
+		}
+		x.asleep--
+		x.roused++
+		x.rouse.Signal()
 	}
 }
 
-// work runs handlers until there is nothing to run.
+// work is the goroutine of a worker. It ends with the dispatcher.
 func (x *dispatcher) work() {
 	x.mu.Lock()
+	defer x.mu.Unlock()
+	for {
+		x.runAll()
+		x.workers--
+		x.room.Broadcast()
+		x.r.wake()
+		for x.asleep++; x.roused == 0; x.rouse.Wait() {
+			if x.log.most == 0 {
+				x.asleep--
+				return
+			}
+		}
+		x.roused--
+	}
+}
+
+// runAll runs handlers until there is nothing to run.
+func (x *dispatcher) runAll() {
 	for intake(x.r.intake.Load()) == intakeRun || x.log.closing {
 		now := time.Now()
 		l, w, ok := x.log.start(now.UnixNano())
@@ -154,10 +184,6 @@ func (x *dispatcher) work() {
 			x.mu.Lock()
 		}
 	}
-	x.workers--
-	x.room.Broadcast()
-	x.mu.Unlock()
-	x.r.wake()
 }
 
 // run calls the handler. It has the whole ack wait, although the message may have
@@ -223,7 +249,7 @@ func (x *dispatcher) running() []*delivery {
 	return slices.Clone(x.runs)
 }
 
-// working tells whether a worker has not ended.
+// working tells whether a worker is awake.
 func (x *dispatcher) working() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

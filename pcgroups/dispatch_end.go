@@ -124,10 +124,11 @@ func (x *dispatcher) remember() {
 	x.r.mem.marks.Store(&marks)
 }
 
-// close has nothing more run.
+// close has nothing more run, and ends the workers.
 func (x *dispatcher) close() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.log.most = 0
 	x.room.Broadcast()
+	x.rouse.Broadcast()
 }

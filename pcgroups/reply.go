@@ -15,6 +15,40 @@ import (
 //	$JS.ACK.<stream>.<consumer>.<delivered>.<sequence>.…                        (9 tokens)
 //	$JS.ACK.<domain>.<account>.<stream>.<consumer>.<delivered>.<sequence>.…     (11 or more)
 func replyInfo(reply string) (deliveries, seq uint64) {
+	at := replyCounts(reply)
+	if at < 0 {
+		return 0, 0
+	}
+	return counts(reply, at)
+}
+
+// replyReader is replyInfo for the messages of one consumer, whose reply subjects
+// begin alike.
+type replyReader struct{ prefix string }
+
+func (p *replyReader) info(reply string) (deliveries, seq uint64) {
+	if p.prefix != "" && strings.HasPrefix(reply, p.prefix) {
+		if deliveries, seq = counts(reply, len(p.prefix)); seq != 0 {
+			return deliveries, seq
+		}
+	}
+	at := replyCounts(reply)
+	if at < 0 {
+		return 0, 0
+	}
+	p.prefix = strings.Clone(reply[:at])
+	return counts(reply, at)
+}
+
+// counts reads the two numbers that begin at a position.
+func counts(reply string, at int) (deliveries, seq uint64) {
+	deliveries, at = number(reply, at)
+	seq, _ = number(reply, at)
+	return deliveries, seq
+}
+
+// replyCounts is where in a reply subject the number of deliveries stands, or -1.
+func replyCounts(reply string) int {
 	dots, at4, at6 := 0, -1, -1
 	for i := range len(reply) {
 		if reply[i] != '.' {
@@ -28,15 +62,13 @@ func replyInfo(reply string) (deliveries, seq uint64) {
 			at6 = i + 1
 		}
 	}
-	at := at4
-	if dots > 9 {
-		at = at6
-	} else if dots != 8 {
-		return 0, 0
+	switch {
+	case dots == 8:
+		return at4
+	case dots > 9:
+		return at6
 	}
-	deliveries, at = number(reply, at)
-	seq, _ = number(reply, at)
-	return deliveries, seq
+	return -1
 }
 
 // storedAt takes from it when the message was stored in the stream, in Unix

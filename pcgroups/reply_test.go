@@ -57,7 +57,13 @@ func FuzzReplyInfo(f *testing.F) {
 		f.Add(reply)
 	}
 	f.Fuzz(func(t *testing.T, reply string) {
+		var again replyReader
 		deliveries, seq := replyInfo(reply)
+		for range 2 { // by the prefix the second time
+			if n, s := again.info(reply); n != deliveries || s != seq {
+				t.Fatalf("%q: the reader says %d, %d, at once it was %d, %d", reply, n, s, deliveries, seq)
+			}
+		}
 		wantDeliveries, wantSeq := replyTwin(reply)
 		if seq == 0 || wantSeq == 0 {
 			// Sequences begin with 1; without one the rest is not looked at.
@@ -100,5 +106,9 @@ func TestReplyInfoAllocatesNothing(t *testing.T) {
 	var seq uint64
 	if n := testing.AllocsPerRun(100, func() { _, seq = replyInfo(reply) }); n != 0 || seq != 17 {
 		t.Fatalf("%v allocations, sequence %d", n, seq)
+	}
+	var r replyReader
+	if n := testing.AllocsPerRun(100, func() { _, seq = r.info(reply) }); n != 0 || seq != 17 {
+		t.Fatalf("%v allocations by a reader, sequence %d", n, seq)
 	}
 }
