@@ -109,7 +109,7 @@ func (r *runner) deliver(msg jetstream.Msg) {
 			return
 		}
 	case intakeGiveBack:
-		if !r.lastDelivery(deliveries(msg)) {
+		if !r.lastDelivery(deliveries(msg)) && !r.inARow() {
 			_ = msg.Nak() // if that fails it comes back after its ack deadline
 			return
 		}
