@@ -108,6 +108,7 @@ func (b *natsBackend) look(ctx context.Context) (evLooked, jetstream.ConsumerCon
 	case err == nil:
 		return evLooked{
 			revision: e.revision, consumer: true, created: info.Created, timing: timingOf(info.Config), unfit: !samePinning(info.Config),
+			raised: b.user.MaxAckPending == 1 && info.Config.MaxAckPending == raisedLimit,
 		}, info.Config
 	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
 		return evLooked{revision: e.revision}, none
@@ -122,7 +123,9 @@ func (b *natsBackend) info(ctx context.Context) (*jetstream.ConsumerInfo, error)
 	if err != nil {
 		return nil, err
 	}
-	return c.CachedInfo(), nil
+	info := c.CachedInfo()
+	b.server.since(b.js.Conn().ConnectedServerId(), loaded(info)) // in time to tell its age later
+	return info, nil
 }
 
 // joinFault is an error of join with what it means for the state machine.
@@ -151,6 +154,7 @@ func (b *natsBackend) join(ctx context.Context, filters []string) (attachment, e
 		return attachment{}, err
 	}
 	info := c.CachedInfo()
+	b.server.since(b.js.Conn().ConnectedServerId(), loaded(info))
 	return attachment{consumer: c, config: info.Config, created: info.Created, differs: compare(want, info.Config)}, nil
 }
 

@@ -36,6 +36,20 @@ func shaken(err error) bool {
 		errors.Is(err, jetstream.ErrNoHeartbeat) || errors.Is(err, nats.ErrNoResponders)
 }
 
+// asking is the context of a request that nobody waits for any more when a channel
+// is closed.
+func asking(ended <-chan struct{}, most time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.Background(), most)
+	go func() {
+		select {
+		case <-ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 // doubt has the last acknowledgement looked after.
 func (r *runner) doubt() {
 	select {
@@ -90,7 +104,7 @@ func (r *runner) confirmed(server confirmer, created time.Time, most time.Durati
 		return true
 	}
 	_, seq := replyInfo(d.Reply())
-	ctx, cancel := context.WithTimeout(context.Background(), most)
+	ctx, cancel := asking(r.over, most)
 	defer cancel()
 	now, err := server.standing(ctx)
 	if err != nil {

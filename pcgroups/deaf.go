@@ -31,20 +31,18 @@ var (
 	errRaised = errors.New("max_ack_pending was raised to 2 for a moment, and may still be")
 )
 
-// ackedBefore tells whether this session has acknowledged the message already.
-// With one message in flight that is so for every redelivery up to the last one
-// acknowledged.
-func (r *runner) ackedBefore(msg jetstream.Msg) bool {
+// ackedBefore tells whether this session has acknowledged a message already that
+// is delivered for the n-th time. With one message in flight that is so for every
+// redelivery of the last one acknowledged.
+func (r *runner) ackedBefore(n, seq uint64) bool {
 	if r.config.MaxAckPending != 1 || r.config.AckPolicy != jetstream.AckExplicitPolicy {
 		return false
 	}
 	last := r.mem.acked.Load()
-	n, seq := replyInfo(msg.Reply())
 	if last == nil || n < 2 && (r.mem.repeated.Load() != seq || !r.mem.repeated.CompareAndSwap(seq, 0)) {
 		return false
 	}
-	_, acked := replyInfo(last.Reply())
-	return seq == acked
+	return seq == last.seq
 }
 
 // unsticker is the unstick of a backend.
@@ -59,14 +57,18 @@ func (r *runner) ackAgain(msg jetstream.Msg) {
 		_ = msg.Ack()
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	ctx, cancel := asking(r.taken, requestTimeout) // the drain that closes it waits for us
 	defer cancel()
 	raised, err := r.unstick(ctx, msg, pin, answerTime(r.config))
+	ended := errors.Is(ctx.Err(), context.Canceled)
+	if ended {
+		_ = msg.Ack() // whether it was asked for is not known
+	}
 	if raised {
 		_, seq := replyInfo(msg.Reply())
 		r.mem.repeated.Store(seq)
 	}
-	if err != nil {
+	if err != nil && (!ended || errors.Is(err, errRaised)) {
 		r.report(evNotice{err: err, adjust: errors.Is(err, errRaised)})
 	}
 }
@@ -84,19 +86,21 @@ func (b *natsBackend) unstick(ctx context.Context, msg jetstream.Msg, pin string
 	if b.acknowledge(ctx, msg, patience) {
 		return false, nil
 	}
-	b.changing.Lock()
+	if !b.lock(ctx) {
+		return false, ctx.Err()
+	}
 	defer b.changing.Unlock()
 	info, err := b.info(ctx)
 	if err != nil || pinOf(info) != pin || info.Config.MaxAckPending != 1 || !deafTo(msg.Reply(), info) {
 		return false, err
 	}
 	more := info.Config
-	more.MaxAckPending = 2
+	more.MaxAckPending = raisedLimit
 	failed := b.update(ctx, more) // after an error it may be in force all the same
 	moved := failed == nil && b.movesOn(ctx, info, patience)
 	// Before any acknowledgement, or there would be more than the one message in
 	// flight that was let in.
-	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	own, cancel := outlive(ctx)
 	defer cancel()
 	if err := b.update(own, info.Config); err != nil {
 		return true, fmt.Errorf("%w: %w", errRaised, err)
@@ -104,10 +108,41 @@ func (b *natsBackend) unstick(ctx context.Context, msg jetstream.Msg, pin string
 	if failed != nil {
 		return true, failed
 	}
-	if !moved || !b.acknowledge(own, msg, patience) {
+	if !moved || !b.acknowledge(ctx, msg, patience) {
 		return true, errors.New("the server still ignores the acknowledgements of a message; it is tried again when the message comes again")
 	}
 	return true, errDeaf
+}
+
+// raisedLimit is what the limit of messages in flight is for a moment. A session that
+// crashes then leaves it behind: whoever wants 1 and is pinned next puts it back.
+const raisedLimit = 2
+
+// restorePatience is how long, once the pull has ended, is waited for the answer to
+// the request that puts the limit back. It has been sent by then.
+const restorePatience = 250 * time.Millisecond
+
+// outlive is the context of that request.
+func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	stop := context.AfterFunc(ctx, func() {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			time.AfterFunc(restorePatience, cancel)
+		}
+	})
+	return own, func() { stop(); cancel() }
+}
+
+// lock takes b.changing, unless ctx ends before: who has it waits for the server.
+func (b *natsBackend) lock(ctx context.Context) bool {
+	for !b.changing.TryLock() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return true
 }
 
 func (b *natsBackend) update(ctx context.Context, c jetstream.ConsumerConfig) error {

@@ -23,7 +23,6 @@ type dispatcher struct {
 	r     *runner
 	probe chan struct{}      // asks tend to look whether other instances have messages
 	cuts  <-chan nats.Status // tells that the connection was lost
-	reply replyReader        // deliver's own
 
 	mu      sync.Mutex
 	log     *backlog
@@ -56,13 +55,13 @@ func newDispatcher(r *runner, most int) *dispatcher {
 	return x
 }
 
-// deliver takes a message in, or gives it back. It came just now, unless at says
+// deliver takes a message in, or gives it back: the n-th delivery of one, by its
+// sequence in the stream. It came just now, unless at says
 // when.
-func (x *dispatcher) deliver(msg jetstream.Msg, at time.Time) {
+func (x *dispatcher) deliver(msg jetstream.Msg, n, seq uint64, at time.Time) {
 	if at.IsZero() {
 		at = time.Now()
 	}
-	n, seq := x.reply.info(msg.Reply())
 	if seq == 0 {
 		return // nothing that could be acknowledged
 	}

@@ -185,3 +185,9 @@ func (b *bench) close() {
 	b.r.close()
 	<-b.ended
 }
+
+// endedPull is a pull that has ended.
+type endedPull struct{}
+
+func (endedPull) stop(bool)               {}
+func (endedPull) closed() <-chan struct{} { return neverStarted }

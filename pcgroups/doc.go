@@ -70,8 +70,12 @@
 // message again at once: it counts its ack deadline from when the message was stored.
 // Another instance leaves such a message alone until an ack wait after the change, or
 // until it is settled, so that handlers do not overlap; a member with a backlog may
-// pause that long. An acknowledgement sent to a leader that is going can be lost:
-// with one message in flight it is repeated, else the message is handled again.
+// pause that long. A handler that lives longer than AckWait by [WithKeepAlive] is
+// waited for with one message in flight and no MaxDeliver. Else, or if it extends its
+// deadline by InProgress itself, it may overlap with the redelivery from one ack wait
+// after the change on, if the leader changed before its first extension. An
+// acknowledgement sent to a leader that is going can be lost: with one message in
+// flight it is repeated, else the message is handled again.
 //
 // # The hop into an elastic group's stream
 //

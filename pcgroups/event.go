@@ -52,6 +52,7 @@ type (
 		revision uint64 // of the configuration
 		consumer bool
 		unfit    bool // the consumer does not pin any more
+		raised   bool // its limit of messages in flight is what a cure that was cut short leaves behind
 		created  time.Time
 		timing   timing
 		err      error

@@ -36,8 +36,11 @@ func (b *natsBackend) reign(ctx context.Context) (reign, error) {
 		return reign{}, err
 	}
 	r := reign{age: eternal, now: info.TimeStamp, floor: info.AckFloor.Stream}
-	if came := b.server.since(b.js.Conn().ConnectedServerId()); !came.IsZero() {
+	if came := b.server.since(b.js.Conn().ConnectedServerId(), loaded(info)); !came.IsZero() {
 		r.age = time.Since(came)
+		if last := info.AckFloor.Last; last != nil {
+			r.age = max(r.age, info.TimeStamp.Sub(*last)) // it was there then
+		}
 	}
 	if info.Cluster != nil && info.Cluster.LeaderSince != nil {
 		r.age = info.TimeStamp.Sub(*info.Cluster.LeaderSince)
@@ -45,28 +48,40 @@ func (b *natsBackend) reign(ctx context.Context) (reign, error) {
 	return r, nil
 }
 
-// connectedTo is the server of a connection. One that does not tell since when it
-// leads may have been restarted, with a new id, and stored deliveries by the same
-// time as others replicate.
-type connectedTo struct {
-	mu   sync.Mutex
-	id   string
-	came time.Time // when it was first seen; zero: it has been there from the beginning
+// loaded tells whether a server has loaded the consumer from its store since the
+// last delivery or the last acknowledgement: it keeps the times of those in memory
+// only (nats-server 2.11 to 2.15, consumer.go: ldt and lat).
+func loaded(info *jetstream.ConsumerInfo) bool {
+	return info.Delivered.Consumer > 0 && info.Delivered.Last == nil || info.AckFloor.Consumer > 0 && info.AckFloor.Last == nil
 }
 
-func (c *connectedTo) since(id string) time.Time {
+// connectedTo is the server of a connection. One that does not tell since when it
+// leads may have been restarted, with a new id, and stored deliveries by the same
+// time as others replicate. Whoever joins after that knows no other id; it goes by
+// what the server has forgotten.
+type connectedTo struct {
+	mu     sync.Mutex
+	id     string
+	loaded bool
+	came   time.Time // when it was first seen; zero: it has been there from the beginning
+}
+
+func (c *connectedTo) since(id string, loaded bool) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if id != c.id {
-		c.id, c.came = id, time.Now()
+	if id != c.id || loaded && !c.loaded {
+		c.came = time.Now()
 	}
+	c.id, c.loaded = id, loaded
 	return c.came
 }
 
 // tooEarly is how long it takes until a message that is delivered again, stored
 // in the stream at a time, may not be another instance's any more; 0: it is not.
+// What a server loads from its store has lost the fraction of a second (store.go:
+// encodeConsumerState), which makes it overdue up to a second sooner.
 func (r reign) tooEarly(stored int64, wait time.Duration) time.Duration {
-	if r.age >= wait || r.now.Sub(time.Unix(0, stored)) < wait {
+	if r.age >= wait || r.now.Sub(time.Unix(stored/int64(time.Second), 0)) < wait {
 		return 0
 	}
 	return wait - r.age
@@ -103,9 +118,10 @@ func (b *backlog) settledElsewhere(partition int, seq uint64) {
 }
 
 // early tells whether messages are here that another instance may be at, as a new
-// leader has delivered them too early. Before it says that this is over, it drops
-// what was settled meanwhile. A look that fails says nothing.
-func (x *dispatcher) early(ctx context.Context, server lookout) bool {
+// leader has delivered them too early, and when to look again. Before it says by 0
+// that this is over, it drops what was settled meanwhile. A look that fails says
+// nothing.
+func (x *dispatcher) early(ctx context.Context, server lookout) (again time.Duration) {
 	x.mu.Lock()
 	list := x.log.doubtful()
 	x.mu.Unlock()
@@ -115,18 +131,21 @@ func (x *dispatcher) early(ctx context.Context, server lookout) bool {
 		wait = max(wait, x.r.ackWaitOf(deliveries(d.msg)-1))
 	}
 	if len(list) == 0 || !waited && !x.r.newPin(wait+holdAsk) {
-		return false
+		return 0
 	}
 	now, err := server.reign(ctx)
 	if err != nil {
-		x.waited = x.r.newPin(wait)
-		return x.waited
+		if x.waited = x.r.newPin(wait); x.waited {
+			again = probeMost
+		}
+		return again
 	}
 	for _, d := range list {
-		if now.tooEarly(storedAt(d.msg.Reply()), x.r.ackWaitOf(deliveries(d.msg)-1)) > 0 {
-			x.waited = true
-			return true
-		}
+		again = max(again, now.tooEarly(storedAt(d.msg.Reply()), x.r.ackWaitOf(deliveries(d.msg)-1)))
+	}
+	if again > 0 {
+		x.waited = true
+		return again
 	}
 	if waited {
 		for _, d := range list {
@@ -136,7 +155,7 @@ func (x *dispatcher) early(ctx context.Context, server lookout) bool {
 			}
 			if err != nil && x.r.newPin(2*wait+holdAsk) {
 				x.waited = true
-				return true // the rest is looked at next
+				return probeMost // the rest is looked at next
 			}
 			if err == nil && gone {
 				x.mu.Lock()
@@ -145,12 +164,14 @@ func (x *dispatcher) early(ctx context.Context, server lookout) bool {
 			}
 		}
 	}
-	return false
+	return 0
 }
 
 const (
-	// holdLook is how often is looked whether a message that is held was settled.
+	// holdLook is how soon is looked again whether a message that is held was settled,
+	// each time twice as late up to an eighth of the ack wait, and to holdMost.
 	holdLook = 50 * time.Millisecond
+	holdMost = time.Second
 	// holdAsk is how long one look may take.
 	holdAsk = time.Second
 )
@@ -158,8 +179,12 @@ const (
 // hold leaves a message alone for as long as another instance may be at it. It is
 // false if it is not to be run here: it was settled, or given back. With one
 // message in flight there is nothing else to do meanwhile.
-func (r *runner) hold(msg jetstream.Msg) bool {
-	n, seq := replyInfo(msg.Reply())
+//
+// With WithKeepAlive the other may need longer than the ack wait, which only the
+// server can tell: it goes by the deadline from here on. So the message is left to it,
+// unless that would use up a delivery. A message that nobody else
+// would get is held, and then run, even if the session stops.
+func (r *runner) hold(msg jetstream.Msg, n, seq uint64) bool {
 	if n < 2 || r.reign == nil {
 		return true
 	}
@@ -172,41 +197,53 @@ func (r *runner) hold(msg jetstream.Msg) bool {
 		return true // it was ours the last time, too
 	}
 	stored := storedAt(msg.Reply())
-	held, extended := false, time.Now()
-	tick := time.NewTicker(holdLook)
-	defer tick.Stop()
+	last := r.lastDelivery(n)
+	ended := r.taken // the drain that closes it waits for us
+	if last {
+		ended = r.over
+	}
+	most := min(holdMost, max(min(wait, r.ackWaitOf(n))/8, holdLook))
+	held, extended, pause := false, time.Now(), holdLook
 	for r.newPin(wait + holdAsk) {
-		ctx, cancel := context.WithTimeout(context.Background(), holdAsk)
+		ctx, cancel := asking(ended, holdAsk)
 		now, err := r.reign(ctx)
 		cancel()
-		if err == nil && now.floor >= seq {
-			return false // by whoever was at it
-		}
-		if err == nil && now.tooEarly(stored, wait) == 0 {
-			break
+		next := pause
+		if err == nil {
+			left := now.tooEarly(stored, wait)
+			if now.floor >= seq {
+				return false // by whoever was at it
+			}
+			if left == 0 {
+				break
+			}
+			if r.keepAlive > 0 && r.config.MaxDeliver <= 0 && left > most {
+				return false // it comes again when who is at it does not renew it
+			}
+			next = min(next, left)
 		}
 		held = true
 		if time.Since(extended) > min(wait, r.ackWaitOf(n))/4 {
 			extended = time.Now()
 			_ = msg.InProgress() // if it fails the message comes again
 		}
+		stopped := false
 		select {
-		case <-tick.C:
-		case <-r.over:
-			return false
+		case <-time.After(next):
+		case <-ended:
+			stopped = true
 		}
-		if r.mem.pinID() != pin && !r.lastDelivery(n) {
+		pause = min(2*pause, most)
+		if r.mem.pinID() != pin && !last {
 			return false // it is another's by now
 		}
-		switch intake(r.intake.Load()) {
-		case intakeRun:
-		case intakeDrop:
+		switch in := intake(r.intake.Load()); {
+		case in == intakeDrop:
 			return false
-		default:
-			if r.lastDelivery(n) {
-				continue // nobody else would get it
-			}
+		case in != intakeRun && !last:
 			_ = msg.Nak() // if that fails it comes back after its ack deadline
+			return false
+		case stopped:
 			return false
 		}
 	}

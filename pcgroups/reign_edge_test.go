@@ -129,30 +129,83 @@ func TestStepDownRunsLastDeliveries(t *testing.T) {
 				synctest.Wait()
 				time.AfterFunc(300*time.Millisecond, func() { close(back) })
 
-				// what loop.drain does
-				r, p := b.r, make(chan struct{})
-				close(p)
-				r.shut(intakeGiveBack)
-				r.withdrawn()
-				late := r.waitOver(p, false)
-				if late != nil {
-					r.cancel(ErrHandlerTimeout)
-					r.late.Store(late)
-					r.intake.Store(int32(intakeStale))
-					r.lastCame()
-				}
-				r.par.remember()
-				if late != nil {
-					r.waitIdle(p, make(chan struct{}))
-					r.waitOver(neverStarted, false)
-				}
-				r.close()
+				b.r.shut(intakeGiveBack)
+				b.r.drain(endedPull{}, actDrain{unstarted: intakeGiveBack}, func(event) {}, nil)
 				<-b.ended
 				<-time.After(10 * wait)
-				if r.par.log.bodies > 0 {
+				if b.r.par.log.bodies > 0 {
 					t.Error("2 came at its last delivery and is never run")
 				}
 			})
 		})
+	}
+}
+
+// Prevents: a server that is asked twenty times a second by every member, for an ack
+// wait after it has just lost another.
+func TestHoldAsksSeldom(t *testing.T) {
+	t.Run("one in flight", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			const wait = 10 * time.Minute
+			r, server, log, begun := heldRunner(t)
+			r.config.AckWait = wait
+			asked := 0
+			r.reign = func(ctx context.Context) (reign, error) { asked++; return server.reign(ctx) }
+			r.deliver(redelivered(log, 2, 2))
+			if most := int(wait/holdMost) + 5; asked > most || len(*begun) != 1 || (*begun)[0] != wait {
+				t.Errorf("asked %d times, not %d, begun at %v", asked, most, *begun)
+			}
+		})
+	})
+	t.Run("many in flight", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, jetstream.ConsumerConfig{AckWait: reignWait, MaxAckPending: 10}, 1, func(m jetstream.Msg) { _ = m.Ack() })
+			defer b.close()
+			b.r.reign = b.server.reign
+			b.server.set(func() { b.server.led, b.server.inFlight, b.server.delivered = time.Now(), 1, 1 })
+			b.deliver(1, 1, 2)
+			b.until(func() bool { return b.r.held() == 0 })
+			if n, took := len(b.log.of("flight", 0)), time.Since(b.log.begin); n > 15 || took < reignWait || took > reignWait+100*time.Millisecond {
+				t.Errorf("asked %d times, begun after %v", n, took)
+			}
+		})
+	})
+}
+
+// Prevents: a message begun while another instance extends its deadline, as that is
+// held for an ack wait only; and one that is left alone at the cost of a delivery.
+func TestWhatMayBeRenewedIsLeftAlone(t *testing.T) {
+	for _, limited := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r, _, log, begun := heldRunner(t)
+			r.keepAlive = time.Hour
+			if limited {
+				r.config.MaxDeliver = 5
+			}
+			r.deliver(redelivered(log, 2, 2))
+			if left := time.Since(log.begin) == 0 && len(*begun) == 0 && len(log.list) == 0; left == limited {
+				t.Errorf("begun at %v, said %v", *begun, log.list)
+			}
+			if limited {
+				return
+			}
+			<-time.After(reignWait)
+			r.deliver(redelivered(log, 2, 3))
+			if len(*begun) != 1 || (*begun)[0] != reignWait {
+				t.Errorf("begun at %v", *begun)
+			}
+		})
+	}
+}
+
+// Prevents: a message begun while another instance is at it, as a server that was
+// restarted gives it out up to a second before it was stored for an ack wait.
+func TestStoredTimesLoseTheirFraction(t *testing.T) {
+	stored := time.Unix(1700, int64(900*time.Millisecond))
+	for after, early := range map[time.Duration]bool{reignWait - time.Second: false, reignWait - 900*time.Millisecond: true, reignWait: true} {
+		r := reign{now: stored.Add(after)}
+		if got := r.tooEarly(stored.UnixNano(), reignWait); got > 0 != early {
+			t.Errorf("%v after it was stored: %v", after, got)
+		}
 	}
 }

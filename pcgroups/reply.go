@@ -119,10 +119,7 @@ func (r *runner) inARow() bool {
 	return r.config.AckPolicy == jetstream.AckAllPolicy && r.config.MaxDeliver > 0
 }
 
-// ackWait is how long the server waits for this delivery.
-func (r *runner) ackWait(msg jetstream.Msg) time.Duration { return r.ackWaitOf(deliveries(msg)) }
-
-// ackWaitOf is how long it waits for the n-th delivery of a message.
+// ackWaitOf is how long the server waits for the n-th delivery of a message.
 func (r *runner) ackWaitOf(n uint64) time.Duration {
 	steps := r.config.BackOff
 	if len(steps) == 0 {

@@ -56,6 +56,7 @@ type runner struct {
 	reign     func(context.Context) (reign, error) // asks the consumer's leader; nil in tests of other things
 	mem       *memory
 	par       *dispatcher // nil: the server delivers one at a time, or keeps no order
+	reply     replyReader // deliver's own
 
 	intake  atomic.Int32
 	doubts  chan struct{}            // that the last acknowledgement has arrived
@@ -89,37 +90,38 @@ func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, mem *memo
 func (r *runner) deliver(msg jetstream.Msg) {
 	r.notePin(msg.Headers().Get(pinHeader))
 	at := r.gate()
+	n, seq := r.reply.info(msg.Reply())
 	if r.par != nil {
-		r.par.deliver(msg, at)
+		r.par.deliver(msg, n, seq, at)
 		return
 	}
-	if !at.IsZero() && time.Since(at) >= r.ackWait(msg) && !r.lastDelivery(deliveries(msg)) {
+	if !at.IsZero() && time.Since(at) >= r.ackWaitOf(n) && !r.lastDelivery(n) {
 		return // it is another instance's by now
 	}
 	switch intake(r.intake.Load()) {
 	case intakeDrop:
 		return
 	case intakeStale:
-		if !r.lastDelivery(deliveries(msg)) {
+		if !r.lastDelivery(n) {
 			// It came after the late handler began. When that is longer ago than the
 			// server waits, another instance has it, from whom a Nak would take it.
-			if late := r.late.Load(); late != nil && time.Since(late.begun) < r.ackWait(msg) {
+			if late := r.late.Load(); late != nil && time.Since(late.begun) < r.ackWaitOf(n) {
 				_ = msg.Nak()
 			}
 			return
 		}
 	case intakeGiveBack:
-		if !r.lastDelivery(deliveries(msg)) && !r.inARow() {
+		if !r.lastDelivery(n) && !r.inARow() {
 			_ = msg.Nak() // if that fails it comes back after its ack deadline
 			return
 		}
 	}
-	if r.ackedBefore(msg) {
+	if r.ackedBefore(n, seq) {
 		r.ackAgain(msg) // the acknowledgement was lost on its way
 		return
 	}
-	if r.hold(msg) {
-		r.run(msg)
+	if r.hold(msg, n, seq) {
+		r.run(msg, n, seq)
 	}
 }
 
@@ -164,16 +166,13 @@ func (r *runner) shut(in intake) {
 	}
 }
 
-func (r *runner) run(msg jetstream.Msg) {
-	m := &Msg{delivery{Msg: msg, run: r}}
+func (r *runner) run(msg jetstream.Msg, n, seq uint64) {
+	m := &Msg{delivery{Msg: msg, run: r, begun: time.Now(), seq: seq, pin: r.mem.pinID()}}
 	d := &m.delivery
-	d.begun = time.Now()
 	if r.acks {
-		d.wait = r.ackWait(msg)
+		d.wait = r.ackWaitOf(n)
 		d.deadline.Store(d.begun.Add(d.wait).UnixNano())
 	}
-	_, d.seq = replyInfo(msg.Reply())
-	d.pin = r.mem.pinID()
 	r.mem.begun.Store(d)
 	r.current.Store(d)
 	r.wake()

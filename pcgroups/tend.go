@@ -44,13 +44,19 @@ func (x *dispatcher) tend(server lookout) {
 			pause, since = probeFirst, time.Now()
 			probe.Reset(0)
 		case <-probe.C:
-			if x.unfence(ctx, server, time.Since(since) > wait) {
+			done, early := x.unfence(ctx, server, time.Since(since) > wait)
+			if done {
+				break
+			}
+			if early > 0 { // nothing is to be learnt before
+				probe.Reset(min(early, holdMost))
+				pause = probeFirst
 				break
 			}
 			// Soon it is not just what was under way.
 			if pause > probePatience {
 				begun := time.Now()
-				if !x.waited && x.clear(ctx, server) {
+				if x.clear(ctx, server) {
 					pause = probePatience
 				}
 				pause = max(pause, 3*time.Since(begun)) // it is for the server to bear
@@ -81,24 +87,25 @@ func (x *dispatcher) renew(ctx context.Context, server lookout, wait, period tim
 }
 
 // unfence lifts the fence when no other instance has a message in flight. If that
-// can not be learnt, it is lifted after an ack wait.
-func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (done bool) {
+// can not be learnt, it is lifted after an ack wait. early is when to look again if
+// it is kept up for what a new leader has delivered too early.
+func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (done bool, early time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	x.mu.Lock()
 	fences := x.fences
 	x.mu.Unlock()
 	inFlight, delivered, _, err := server.flight(ctx)
-	early := x.early(ctx, server)
+	early = x.early(ctx, server)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case early && x.log.fenced:
-		return false
+	case early > 0 && x.log.fenced:
+		return false, early
 	case !x.log.fenced:
-		return true
+		return true, 0
 	case x.fences != fences:
-		return false // what was learnt is from before
+		return false, 0 // what was learnt is from before
 	case err == nil:
 		done = x.log.unfence(time.Now().UnixNano(), inFlight, delivered)
 	}
@@ -110,7 +117,7 @@ func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (do
 		x.dispatch()
 		x.room.Broadcast()
 	}
-	return done
+	return done, 0
 }
 
 // clear lets messages start in spite of the fence that are the first of their
@@ -161,7 +168,7 @@ func (x *dispatcher) extend(ctx context.Context, server lookout, wait time.Durat
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, r := range list {
-		x.log.renew(r, now.Add(x.r.ackWait(r.msg)).UnixNano())
+		x.log.renew(r, now.Add(x.r.ackWaitOf(deliveries(r.msg))).UnixNano())
 	}
 }
 
