@@ -186,8 +186,8 @@ func (b *bench) close() {
 	<-b.ended
 }
 
-// endedPull is a pull that has ended.
-type endedPull struct{}
+// pullOf is a pull that has ended when the channel is closed.
+type pullOf <-chan struct{}
 
-func (endedPull) stop(bool)               {}
-func (endedPull) closed() <-chan struct{} { return neverStarted }
+func (pullOf) stop(bool)                 {}
+func (p pullOf) closed() <-chan struct{} { return p }

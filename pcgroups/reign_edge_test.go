@@ -129,11 +129,16 @@ func TestStepDownRunsLastDeliveries(t *testing.T) {
 				synctest.Wait()
 				time.AfterFunc(300*time.Millisecond, func() { close(back) })
 
+				over := make(chan struct{})
+				time.AfterFunc(20*wait, func() { close(over) }) // the client takes its time
 				b.r.shut(intakeGiveBack)
-				b.r.drain(endedPull{}, actDrain{unstarted: intakeGiveBack}, func(event) {}, nil)
-				<-b.ended
+				go b.r.drain(pullOf(over), actDrain{unstarted: intakeGiveBack}, func(event) {}, nil)
 				<-time.After(10 * wait)
-				if b.r.par.log.bodies > 0 {
+				if left := b.r.held(); hang == (left > 0) {
+					t.Errorf("%d left before the client has stopped", left)
+				}
+				<-b.ended
+				if b.r.held() > 0 {
 					t.Error("2 came at its last delivery and is never run")
 				}
 			})

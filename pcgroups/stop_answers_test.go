@@ -66,7 +66,7 @@ func TestStopDoesNotWaitForAnswers(t *testing.T) {
 				r.shut(intakeGiveBack)
 				r.withdrawn()
 				if name == "about the last acknowledgement" {
-					r.drain(endedPull{}, actDrain{unstarted: intakeGiveBack}, func(event) {}, nil)
+					r.drain(pullOf(neverStarted), actDrain{unstarted: intakeGiveBack}, func(event) {}, nil)
 				}
 				<-ended
 				if took := time.Since(begun); took > 100*time.Millisecond {
