@@ -229,6 +229,25 @@ func TestWorker_usage(t *testing.T) {
 	}
 }
 
+// Prevents: a password in the log: NATS_URL may hold one, and was shown as the
+// default of -server and as the address that does not answer.
+func TestWorker_keepsThePassword(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"-member is missing": nil,
+		"the worker failed":  {"-member", "m"},
+	} {
+		p := start(t, []string{"NATS_URL=nats://u:secret@127.0.0.1:1"}, "worker", args...)
+		if code := p.exit(); code == 0 {
+			t.Errorf("%v: it does not fail", args)
+		}
+		p.logs(want)
+		if log := strings.Join(p.log.All(), "\n"); strings.Contains(log, "secret") {
+			t.Errorf("%v: it tells the password:\n%s", args, log)
+		}
+	}
+}
+
 // address is where the worker serves.
 func (p *running) address() string {
 	p.t.Helper()

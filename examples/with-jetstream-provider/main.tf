@@ -1,5 +1,6 @@
 # The stream is managed by the provider nats-io/jetstream, the group on it by
-# this one. The transform that a static group needs comes from a function.
+# this one. The transform that a static group needs comes from a function. The
+# first plan warns that the stream does not exist yet: here this very plan makes it.
 terraform {
   required_providers {
     jetstream = { source = "nats-io/jetstream" }

@@ -56,7 +56,7 @@ func main() {
 func run(ctx context.Context, server, member string) (err error) {
 	nc, err := nats.Connect(server, nats.Name("elastic/"+member))
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w; start a server there (nats-server -js), or give another with -server", server, err)
+		return fmt.Errorf("connect to NATS: %w; -server names the server (nats://USER:PASSWORD@HOST if it wants that), without it one must run here (nats-server -js)", err)
 	}
 	defer nc.Close()
 	js, err := jetstream.New(nc)
@@ -110,7 +110,7 @@ func setUp(ctx context.Context, js jetstream.JetStream) error {
 		return err
 	}
 	if found != stream {
-		return fmt.Errorf("the stream %s is there, but does not store %s; give it that subject (nats stream edit), or delete it", stream, customers.Filter)
+		return fmt.Errorf("the stream %s is there, but does not store %s; give it that subject (nats stream edit %s --subjects '%s'), or delete it", stream, customers.Filter, stream, customers.Filter)
 	}
 	_, err = pcgroups.CreateElastic(ctx, js, stream, group, partitions, []pcgroups.PartitioningFilter{customers}, -1, -1)
 	return err

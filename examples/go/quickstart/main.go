@@ -4,10 +4,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/nats-io/nats.go"
@@ -24,15 +26,15 @@ func main() {
 }
 
 func run() error {
-	if len(os.Args) != 2 {
-		return fmt.Errorf("usage: %s MEMBER, such as worker-1", os.Args[0])
+	if len(os.Args) != 2 || strings.HasPrefix(os.Args[1], "-") {
+		return errors.New("usage: quickstart MEMBER, such as worker-1")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// snippet:
 	nc, err := nats.Connect(os.Getenv("NATS_URL"))
 	if err != nil {
-		return fmt.Errorf("connect to NATS: %w; NATS_URL names the server, without it one must run here (nats-server -js)", err)
+		return fmt.Errorf("connect to NATS: %w; NATS_URL names the server (nats://USER:PASSWORD@HOST if it wants that), without it one must run here (nats-server -js)", err)
 	}
 	defer nc.Close()
 	js, err := jetstream.New(nc)

@@ -56,7 +56,7 @@ func main() {
 func run(ctx context.Context, server, member string) error {
 	nc, err := nats.Connect(server, nats.Name("static/"+member))
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w; start a server there (nats-server -js), or give another with -server", server, err)
+		return fmt.Errorf("connect to NATS: %w; -server names the server (nats://USER:PASSWORD@HOST if it wants that), without it one must run here (nats-server -js)", err)
 	}
 	defer nc.Close()
 	js, err := jetstream.New(nc)

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -41,12 +42,17 @@ func main() {
 	log.Info("the worker has ended")
 }
 
+// joinPatience is how long joining may take. A missing group is waited for after
+// that, in the session.
+const joinPatience = 30 * time.Second
+
 // run works until ctx ends (then it lets the running handler finish and returns
 // nil) or until something ends the session.
 func run(ctx context.Context, s settings, log *slog.Logger) error {
 	nc, err := s.connect(log)
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w (it comes from -server or NATS_URL; credentials from -creds, NATS_CREDS or the URL)", s.server, err)
+		// Without the address, which may hold a password.
+		return fmt.Errorf("connect to NATS: %w; -server or NATS_URL names the server, without them one must run here (nats-server -js); credentials come from -creds, NATS_CREDS or the URL", err)
 	}
 	defer nc.Close()
 	js, err := jetstream.New(nc)
@@ -60,7 +66,10 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 		return fmt.Errorf("%w (choose another with -listen)", err)
 	}
 	m := newMetrics()
-	session, err := pcgroups.ElasticConsume(ctx, js, s.stream, s.group, s.member, m.measured(handler(log)),
+	// What the user may not ask is never answered, so joining has an end.
+	joining, cancel := context.WithTimeout(ctx, joinPatience)
+	defer cancel()
+	session, err := pcgroups.ElasticConsume(joining, js, s.stream, s.group, s.member, m.measured(handler(log)),
 		jetstream.ConsumerConfig{AckPolicy: jetstream.AckExplicitPolicy, AckWait: s.ackWait, MaxAckPending: 1},
 		pcgroups.WithLogger(log),
 		pcgroups.WithEvents(m.events()),
@@ -85,8 +94,8 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 		session.Stop()
 	case <-session.Closed(): // by itself
 	}
-	last, cancel := context.WithTimeout(context.Background(), s.grace)
-	defer cancel()
+	last, cancelLast := context.WithTimeout(context.Background(), s.grace)
+	defer cancelLast()
 	err = session.Wait(last)
 	if err != nil && last.Err() != nil {
 		return fmt.Errorf("a handler still runs after %v, its message will be handled again: %w", s.grace, err)
@@ -110,6 +119,9 @@ func (s settings) connect(log *slog.Logger) (*nats.Conn, error) {
 	}
 	if s.creds != "" {
 		opts = append(opts, nats.UserCredentials(s.creds))
+	}
+	if s.inbox != "" {
+		opts = append(opts, nats.CustomInboxPrefix(s.inbox))
 	}
 	return nats.Connect(s.server, opts...)
 }

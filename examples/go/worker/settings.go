@@ -12,7 +12,7 @@ import (
 
 // settings is what may differ between two places where the worker runs.
 type settings struct {
-	server, creds         string
+	server, creds, inbox  string
 	stream, group, member string
 	listen                string
 	ackWait               time.Duration // how soon a dead instance is replaced
@@ -24,8 +24,10 @@ type settings struct {
 func parse(args []string, env func(string) string) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("worker", flag.ContinueOnError)
-	flags.StringVar(&s.server, "server", cmp.Or(env("NATS_URL"), nats.DefaultURL), "URLs of the NATS servers, separated by commas (NATS_URL)")
+	// Its default is not shown with the others: NATS_URL may hold a password.
+	flags.StringVar(&s.server, "server", "", "URLs of the NATS servers, separated by commas (NATS_URL, else "+nats.DefaultURL+")")
 	flags.StringVar(&s.creds, "creds", env("NATS_CREDS"), "credentials file (NATS_CREDS)")
+	flags.StringVar(&s.inbox, "inbox-prefix", "", "prefix of the subjects for answers, for a user who may not subscribe to _INBOX.>")
 	flags.StringVar(&s.stream, "stream", "ORDERS", "the stream that the group consumes")
 	flags.StringVar(&s.group, "group", "orders-workers", "the consumer group")
 	flags.StringVar(&s.member, "member", env("MEMBER"), "the member to run as, needed (MEMBER); instances of one member are active and standby")
@@ -36,14 +38,15 @@ func parse(args []string, env func(string) string) (settings, error) {
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
+	s.server = cmp.Or(s.server, env("NATS_URL"), nats.DefaultURL)
 	var err error
 	switch {
+	case flags.NArg() != 0:
+		err = fmt.Errorf("%q is not a flag; the member is given as -member NAME", flags.Arg(0))
 	case s.member == "":
 		err = errors.New("-member is missing")
 	case s.ackWait < 2*time.Second:
 		err = fmt.Errorf("-ack-wait is %v, must be at least 2s", s.ackWait)
-	case flags.NArg() != 0:
-		err = fmt.Errorf("%q is not a flag", flags.Arg(0))
 	}
 	if err != nil {
 		fmt.Fprintln(flags.Output(), err)

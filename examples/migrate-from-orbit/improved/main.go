@@ -34,7 +34,7 @@ func run(member string) error {
 	defer stop()
 	nc, err := nats.Connect(os.Getenv("NATS_URL"))
 	if err != nil {
-		return fmt.Errorf("connect to NATS: %w; NATS_URL names the server, without it one must run here (nats-server -js)", err)
+		return fmt.Errorf("connect to NATS: %w; NATS_URL names the server (nats://USER:PASSWORD@HOST if it wants that), without it one must run here (nats-server -js)", err)
 	}
 	defer nc.Close()
 	js, err := jetstream.New(nc)
