@@ -50,13 +50,15 @@ import (
 //
 // The group may have more members than partitions. Only the first max_members
 // names in byte order have partitions; the others are in the group, wait for their
-// turn, and are not evicted while they wait, as nothing tells whether they run.
+// turn, and are not evicted while they wait, as nothing tells whether they run. One
+// that has crashed meanwhile is evicted after its turn has come, evictAfter later.
 //
 // Whatever else manages the membership of the group must leave these members
 // alone (in Terraform, do not set members or member_mappings).
 //
-// Five AckWaits or more are a good evictAfter: the members are then those that run
-// within twice that after the last one came, went or crashed.
+// Five AckWaits and four seconds, or more, are a good evictAfter (the server adds
+// up to a second to each of its waits): the members that have partitions are then
+// those that run within twice that after the last one came, went or crashed.
 //
 // Joining fails with [ErrInvalidConfig] for a static group, without mayEvict, if
 // evictAfter is less than three times the effective AckWait of the configuration

@@ -8,21 +8,19 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/checker"
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest/poll"
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/pcgroups"
 
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/natstest"
 )
 
-var fleetSeed = flag.Uint64("fleet-seed", 1, "seed of TestAutoMemberFleet")
+var fleetSeed = flag.Uint64("fleet-seed", 1, "seed of TestAutoMemberFleet and TestClusterAutoMembership")
 
 // fleetEvictAfter leaves room for a busy machine: the server deletes the last
 // crashed consumer after up to two seconds, the floors of its timers being longer
@@ -30,13 +28,22 @@ var fleetSeed = flag.Uint64("fleet-seed", 1, "seed of TestAutoMemberFleet")
 // of it.
 const fleetEvictAfter = 5 * time.Second
 
-// fleet is sessions that come and go, and what they handle.
+// fleetLook is how long a look at the group may take: two seconds if sourcing is
+// under suspicion, and nobody may answer at all.
+const fleetLook = 5 * time.Second
+
+// fleet is sessions that come and go.
 type fleet struct {
-	f     *fixture
-	check *checker.Checker
-	rnd   *rand.Rand
-	up    map[string]*vessel
-	told  evictions
+	t                   *testing.T
+	ctx                 func() context.Context
+	js                  jetstream.JetStream // the test's own
+	dial                func(...nats.Option) *nats.Conn
+	handler             func(member string) func(jetstream.Msg)
+	partitions          int
+	ackWait, evictAfter time.Duration
+	rnd                 *rand.Rand
+	up                  map[string]*vessel
+	told                evictions
 }
 
 // vessel is one session as a process would have it.
@@ -46,32 +53,14 @@ type vessel struct {
 }
 
 func (fl *fleet) start(name string) {
-	fl.f.t.Helper()
-	nc := fl.f.srv.Connect()
+	fl.t.Helper()
+	nc := fl.dial()
 	js, err := jetstream.New(nc)
-	must(fl.f.t, err)
-	s, err := pcgroups.ElasticConsume(fl.f.ctx(), js, "ORDERS", "workers", name, fl.handler(name), strict(autoAckWait),
-		pcgroups.WithAutoMembership(fleetEvictAfter, func(string) bool { return true }), fl.told.events())
-	must(fl.f.t, err)
+	must(fl.t, err)
+	s, err := pcgroups.ElasticConsume(fl.ctx(), js, "ORDERS", "workers", name, fl.handler(name), strict(fl.ackWait),
+		pcgroups.WithAutoMembership(fl.evictAfter, func(string) bool { return true }), fl.told.events())
+	must(fl.t, err)
 	fl.up[name] = &vessel{s, nc}
-}
-
-// handler works for a few milliseconds. A killed session's handler ends at once.
-func (fl *fleet) handler(name string) func(jetstream.Msg) {
-	return pcgroups.HandlerFunc(func(ctx context.Context, m *pcgroups.Msg) error {
-		seq, err := strconv.ParseUint(string(m.Data()), 10, 64)
-		if err != nil {
-			return err
-		}
-		end := fl.check.Begin(name, strings.TrimPrefix(m.Subject(), "orders."), seq)
-		select {
-		case <-time.After(3 * time.Millisecond):
-		case <-ctx.Done():
-		}
-		end(false)
-		end(ctx.Err() == nil && m.Ack() == nil)
-		return nil
-	})
 }
 
 // kill cuts the connection for good, as the end of the process would.
@@ -82,9 +71,9 @@ func (fl *fleet) kill(name string) {
 }
 
 func (fl *fleet) stop(name string) {
-	fl.f.t.Helper()
+	fl.t.Helper()
 	fl.up[name].session.Stop()
-	must(fl.f.t, fl.up[name].session.Wait(fl.f.ctx()))
+	must(fl.t, fl.up[name].session.Wait(fl.ctx()))
 	fl.up[name].nc.Close()
 	delete(fl.up, name)
 }
@@ -112,17 +101,54 @@ func (fl *fleet) change() string {
 	return what + " " + name
 }
 
-// settled tells whether the members are exactly those that run, and every
-// partition is with one of them that pulls from it.
+// crash kills one of those that have partitions, and leaves one at least.
+func (fl *fleet) crash() (name string) {
+	fl.t.Helper()
+	if len(fl.up) < 2 {
+		fl.start("m10")
+		fl.start("m11")
+	}
+	name = slices.Sorted(maps.Keys(fl.up))[0]
+	fl.kill(name)
+	return name
+}
+
+// stopAll ends the sessions with the test.
+func (fl *fleet) stopAll() {
+	for _, v := range fl.up {
+		v.session.Stop()
+		<-v.session.Closed()
+	}
+}
+
+// settled tells whether the members that have partitions are exactly those that
+// run, as many as there can be, and every partition is with one of them that pulls
+// from it. The others that run must be in the group. Of one past the cap that was
+// killed nobody can tell.
 func (fl *fleet) settled() error {
-	want := slices.Sorted(maps.Keys(fl.up))
-	d, err := pcgroups.DescribeElastic(fl.f.ctx(), fl.f.js, "ORDERS", "workers")
+	consumed := 0
+	for _, v := range fl.up { // asking these costs the servers nothing
+		if st := v.session.Status(); st.Consuming {
+			consumed += len(st.Partitions)
+		}
+	}
+	if consumed != fl.partitions {
+		return fmt.Errorf("%d of %d partitions are consumed", consumed, fl.partitions)
+	}
+	ctx, cancel := context.WithTimeout(fl.ctx(), fleetLook)
+	defer cancel()
+	d, err := pcgroups.DescribeElastic(ctx, fl.js, "ORDERS", "workers")
 	if err != nil {
 		return err
 	}
+	want := slices.Sorted(maps.Keys(fl.up))
+	most := min(len(want), int(d.MaxMembers))
 	var have []string
 	owned := 0
 	for _, m := range d.Members {
+		if slices.Contains(d.Unassigned, m.Name) {
+			continue
+		}
 		have = append(have, m.Name)
 		if m.WaitingPulls == 0 && m.AckPending == 0 {
 			return fmt.Errorf("%s does not consume, of %q", m.Name, want)
@@ -133,8 +159,13 @@ func (fl *fleet) settled() error {
 		}
 		owned += len(m.Partitions)
 	}
-	if !slices.Equal(have, want) || owned != int(d.MaxMembers) {
-		return fmt.Errorf("members %q have %d partitions, want %q", have, owned, want)
+	if !slices.Equal(have, want[:most]) || owned != int(d.MaxMembers) {
+		return fmt.Errorf("members %q have %d partitions, want %q", have, owned, want[:most])
+	}
+	for _, name := range want[most:] {
+		if !slices.Contains(d.Unassigned, name) {
+			return fmt.Errorf("%s runs and does not wait for its turn, only %q do", name, d.Unassigned)
+		}
 	}
 	return nil
 }
@@ -151,14 +182,14 @@ func TestAutoMemberFleet(t *testing.T) {
 	}
 	t.Parallel()
 	f := newFixture(t)
-	f.elastic(16)
-	fl := &fleet{f: f, check: f.check, rnd: rand.New(rand.NewPCG(*fleetSeed, 0)), up: map[string]*vessel{}}
-	t.Cleanup(func() {
-		for _, v := range fl.up {
-			v.session.Stop()
-			<-v.session.Closed()
-		}
-	})
+	const partitions = 16
+	f.elastic(partitions)
+	fl := &fleet{
+		t: t, ctx: f.ctx, js: f.js, dial: f.srv.Connect, partitions: partitions, ackWait: autoAckWait, evictAfter: fleetEvictAfter,
+		handler: func(name string) func(jetstream.Msg) { return f.handler(name, 3*time.Millisecond) },
+		rnd:     rand.New(rand.NewPCG(*fleetSeed, 0)), up: map[string]*vessel{},
+	}
+	t.Cleanup(fl.stopAll)
 	quit, published := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(published)
@@ -186,13 +217,7 @@ func TestAutoMemberFleet(t *testing.T) {
 		story = append(story, fl.change())
 		pause.Reset(time.Duration(fl.rnd.IntN(250)) * time.Millisecond)
 	}
-	// The last change is a crash.
-	if len(fl.up) < 2 {
-		fl.start("m10")
-		fl.start("m11")
-	}
-	last := slices.Sorted(maps.Keys(fl.up))[0]
-	fl.kill(last)
+	fl.crash()
 	begun := time.Now()
 	err := poll.Until(2*fleetEvictAfter, fl.settled)
 	took := time.Since(begun)

@@ -1,14 +1,15 @@
 package pcgroups_test
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/nats-pcgroups/terraform-provider-pcgroups/internal/checker"
@@ -56,7 +57,12 @@ func byKeyOf(stream string) []pcgroups.PartitioningFilter {
 
 func (f *clusterFixture) elastic(stream string, members ...string) {
 	f.t.Helper()
-	_, err := pcgroups.CreateElastic(f.ctx(), f.js, stream, "workers", 4, byKeyOf(stream), -1, -1, pcgroups.WithMembers(members...))
+	f.elasticOf(4, stream, members...)
+}
+
+func (f *clusterFixture) elasticOf(partitions uint, stream string, members ...string) {
+	f.t.Helper()
+	_, err := pcgroups.CreateElastic(f.ctx(), f.js, stream, "workers", partitions, byKeyOf(stream), -1, -1, pcgroups.WithMembers(members...))
 	must(f.t, err)
 }
 
@@ -67,8 +73,8 @@ func (f *clusterFixture) config(stream string) jetstream.StreamConfig {
 	return s.CachedInfo().Config
 }
 
-// stepDown has a leader hand over and waits for the next one. During an election
-// nobody answers.
+// stepDown has a leader hand over. During an election nobody answers, or the answer
+// is that there is no leader.
 func (f *clusterFixture) stepDown(what string) {
 	f.t.Helper()
 	natstest.Eventually(f.t, clusterPatience, func() error {
@@ -76,8 +82,8 @@ func (f *clusterFixture) stepDown(what string) {
 		if err != nil {
 			return err
 		}
-		if string(answer.Data) == "" {
-			return errors.New("no answer")
+		if len(answer.Data) == 0 || bytes.Contains(answer.Data, []byte(`"error"`)) {
+			return fmt.Errorf("%s: %s", what, answer.Data)
 		}
 		return nil
 	})
@@ -87,26 +93,48 @@ func (f *clusterFixture) stepDown(what string) {
 type flow struct {
 	f      *clusterFixture
 	stream string
-	check  *checker.Checker
-	quit   chan struct{}
-	wg     sync.WaitGroup
-	mu     sync.Mutex
-	sent   int
+	dial   func(...nats.Option) jetstream.JetStream // for the members
+	config jetstream.ConsumerConfig
+	work   time.Duration // of a handler
+	every  time.Duration // a message of each key is published
+
+	check *checker.Checker
+	quit  chan struct{}
+	wg    sync.WaitGroup
+
+	joined int // instances
+
+	mu       sync.Mutex
+	stored   []uint64           // the sequences of what was published
+	arrivals []pcgroups.Arrival // of what was acknowledged, for elastic groups
 }
 
-// startFlow publishes until stopped. A publish that fails is repeated, with an id
-// by which it is stored once, so that no failure of it counts as a loss.
-func (f *clusterFixture) startFlow(stream string, keys int) *flow {
-	w := &flow{f: f, stream: stream, check: checker.New(), quit: make(chan struct{})}
-	for k := range keys {
-		w.wg.Go(func() { w.publish(fmt.Sprintf("k%d", k)) })
+func (f *clusterFixture) newFlow(stream string) *flow {
+	w := &flow{f: f, stream: stream, config: strict(2 * time.Second), every: 100 * time.Millisecond, check: checker.New(), quit: make(chan struct{})}
+	if f.cluster != nil {
+		w.dial = f.cluster.JetStream
 	}
-	f.t.Cleanup(w.stop)
 	return w
 }
 
+// startFlow makes a flow and has it publish.
+func (f *clusterFixture) startFlow(stream string, keys int) *flow {
+	w := f.newFlow(stream)
+	w.start(keys)
+	return w
+}
+
+// start publishes until stopped. A publish that fails is repeated, with an id
+// by which it is stored once, so that no failure of it counts as a loss.
+func (w *flow) start(keys int) {
+	for k := range keys {
+		w.wg.Go(func() { w.publish(fmt.Sprintf("k%d", k)) })
+	}
+	w.f.t.Cleanup(w.stop)
+}
+
 func (w *flow) publish(key string) {
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	for n := uint64(1); ; n++ {
 		select {
@@ -114,11 +142,13 @@ func (w *flow) publish(key string) {
 			return
 		case <-tick.C:
 		}
-		for {
+		var stored *jetstream.PubAck
+		for stored == nil {
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-			_, err := w.f.js.Publish(ctx, w.stream+"."+key, []byte(strconv.FormatUint(n, 10)), jetstream.WithMsgID(fmt.Sprintf("%s-%s-%d", w.stream, key, n)))
+			ack, err := w.f.js.Publish(ctx, w.stream+"."+key, []byte(strconv.FormatUint(n, 10)), jetstream.WithMsgID(fmt.Sprintf("%s-%s-%d", w.stream, key, n)))
 			cancel()
 			if err == nil {
+				stored = ack
 				break
 			}
 			select {
@@ -129,7 +159,7 @@ func (w *flow) publish(key string) {
 		}
 		w.check.Published(key, n)
 		w.mu.Lock()
-		w.sent++
+		w.stored = append(w.stored, stored.Sequence)
 		w.mu.Unlock()
 	}
 }
@@ -151,19 +181,37 @@ func (w *flow) more(n int) {
 	}
 }
 
-// member joins as an instance with a connection of its own.
-func (w *flow) member(consume consumeFunc, name string, opts ...pcgroups.ConsumeOption) pcgroups.Session {
-	w.f.t.Helper()
-	s, err := consume(w.f.ctx(), w.f.cluster.JetStream(), w.stream, "workers", name, pcgroups.HandlerFunc(func(_ context.Context, m *pcgroups.Msg) error {
+// handler records an instance's executions, works for a while and acknowledges.
+func (w *flow) handler(instance string) func(jetstream.Msg) {
+	return pcgroups.HandlerFunc(func(ctx context.Context, m *pcgroups.Msg) error {
 		seq, err := strconv.ParseUint(string(m.Data()), 10, 64)
 		if err != nil {
 			return err
 		}
-		end := w.check.Begin(name, m.Subject()[len(w.stream)+1:], seq)
+		end := w.check.Begin(instance, m.Subject()[len(w.stream)+1:], seq)
+		if w.work > 0 {
+			select {
+			case <-time.After(w.work):
+			case <-ctx.Done():
+			}
+		}
 		end(false)
-		end(m.Ack() == nil)
+		acked := m.Ack() == nil
+		end(acked)
+		if a, ok := pcgroups.ArrivalOf(m); ok && acked {
+			w.mu.Lock()
+			w.arrivals = append(w.arrivals, a)
+			w.mu.Unlock()
+		}
 		return nil
-	}), strict(2*time.Second), opts...)
+	})
+}
+
+// member joins as an instance with a connection of its own.
+func (w *flow) member(consume consumeFunc, name string, opts ...pcgroups.ConsumeOption) pcgroups.Session {
+	w.f.t.Helper()
+	w.joined++
+	s, err := consume(w.f.ctx(), w.dial(), w.stream, "workers", name, w.handler(fmt.Sprintf("%s/%d", name, w.joined)), w.config, opts...)
 	must(w.f.t, err)
 	w.f.t.Cleanup(func() {
 		s.Stop()

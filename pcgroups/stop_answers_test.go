@@ -99,7 +99,6 @@ func TestStopRunsWhatIsHeldAtItsLastDelivery(t *testing.T) {
 // its answer not waited for at all; and a Stop that waits for that for long.
 func TestLimitIsPutBackAfterStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
 		for _, c := range []struct {
 			stop func(context.CancelFunc)
 			want time.Duration
@@ -109,7 +108,7 @@ func TestLimitIsPutBackAfterStop(t *testing.T) {
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			own, done := outlive(ctx)
-			begun = time.Now()
+			begun := time.Now()
 			c.stop(cancel)
 			if own.Err() != nil {
 				t.Error("the request is not sent")

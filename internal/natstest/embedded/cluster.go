@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -38,7 +39,7 @@ func RunCluster(n int, template Options) (*Cluster, error) {
 	}
 	// A clustered JetStream node refuses to start without routes, so all
 	// route ports must be known before the first node starts.
-	ports, release, err := reservePorts(n)
+	ports, release, err := ReservePorts(n)
 	if err != nil {
 		return nil, fmt.Errorf("embedded cluster: %w", err)
 	}
@@ -200,19 +201,26 @@ func (c *Cluster) find(is func(*server.Server) bool) (int, bool) {
 	return -1, false
 }
 
-// reservePorts finds n free ports. Each stays bound until its release is
-// called, so that two reservations never meet.
-func reservePorts(n int) (ports []int, release []func(), err error) {
-	for range n {
-		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-		if err != nil {
-			for _, f := range release {
-				f()
-			}
-			return nil, nil, fmt.Errorf("reserve a port: %w", err)
+// ReservePorts finds n free ports on 127.0.0.1. Each stays bound until its release
+// is called, so that two reservations never meet. They are below those that the
+// kernel lends to outgoing connections: one of these, or one to the very port that
+// is not listened on yet, would have it for as long as it lives.
+func ReservePorts(n int) (ports []int, release []func(), err error) {
+	const first, most, tries = 15000, 15000, 1000
+	for range tries {
+		if len(ports) == n {
+			return ports, release, nil
 		}
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		port := first + rand.IntN(most)
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		if err != nil {
+			continue // it is taken
+		}
+		ports = append(ports, port)
 		release = append(release, func() { _ = l.Close() })
 	}
-	return ports, release, nil
+	for _, f := range release {
+		f()
+	}
+	return nil, nil, fmt.Errorf("no %d free ports from %d to %d", n, first, first+most-1)
 }
