@@ -84,7 +84,7 @@ func (s Suite) Run(ctx context.Context) ([]Result, error) {
 		jobs = append(jobs, j)
 	}
 	if len(jobs) == 0 {
-		return nil, errors.New("no case was selected")
+		return nil, errors.New("no case was selected; `bin/conformance -v` prints their names")
 	}
 	results := make([]Result, len(jobs))
 	parallel := s.Parallel

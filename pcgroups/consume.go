@@ -26,8 +26,10 @@ type consumeOptions struct {
 // WithConcurrency has up to n partitions of the member handled at once, 1 unless
 // given. Messages of one partition are still handled one at a time, in order. It
 // needs explicit acknowledgement and a MaxAckPending of more than 1 to be of use:
-// the server delivers no more than that ahead. n must be at least 1. Handlers must
-// be ready to be called by several goroutines.
+// the server delivers no more than that ahead. Handlers must be ready to be called
+// by several goroutines. With n below 1, or above it without explicit
+// acknowledgement, joining fails with [ErrInvalidConfig] and a [*ConfigError] about
+// "concurrency".
 func WithConcurrency(n int) ConsumeOption {
 	return func(o *consumeOptions) { o.concurrency = n; o.concurrencySet = true }
 }
@@ -46,7 +48,8 @@ func WithRejoin() ConsumeOption {
 // WithKeepAlive sends in-progress acknowledgements while a handler runs, three
 // for each AckWait, so that it may take longer than that, up to most in all;
 // after that the ack deadline applies. Without it a handler is to call InProgress
-// itself if it may take longer. It is refused if most is not positive.
+// itself if it may take longer. If most is not positive, joining fails with
+// [ErrInvalidConfig] and a [*ConfigError] about "keep_alive".
 func WithKeepAlive(most time.Duration) ConsumeOption {
 	return func(o *consumeOptions) { o.keepAlive = most; o.keepAliveSet = true }
 }

@@ -175,10 +175,11 @@ func (s *store) getElastic(ctx context.Context, stream, group string) (*ElasticC
 
 // DeleteElastic deletes an elastic group: first its configuration, which ends
 // its members' sessions, then its work-queue stream with the messages in it. It
-// may be repeated, and works when the origin stream is gone. A stream of that
+// may be repeated, and works when the origin stream is gone: what is left of the
+// group is deleted, and [ErrGroupNotFound] is never returned. A stream of that
 // name that is not an elastic group's is left alone ([ErrNotGroupStream]).
-// Errors: also [ErrConflict] with IfRevision (oracle: DeleteElastic, which
-// deletes whatever stream has that name).
+// Errors: also [ErrConflict] with IfRevision, if the group has another revision
+// (oracle: DeleteElastic, which deletes whatever stream has that name).
 func DeleteElastic(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, opts ...WriteOption) error {
 	ctx, cancel := call(ctx, js)
 	defer cancel()
@@ -215,13 +216,16 @@ func deleteElastic(ctx context.Context, js jetstream.JetStream, stream, group st
 }
 
 // ListElasticConsumerGroups returns the names of the elastic groups on a stream,
-// sorted; none if there is no bucket yet (oracle: ListElasticConsumerGroups).
+// sorted; none if there is no bucket yet, or no such stream. Errors:
+// [ErrJetStreamDisabled] (oracle: ListElasticConsumerGroups).
 func ListElasticConsumerGroups(ctx context.Context, js jetstream.JetStream, streamName string) ([]string, error) {
 	return listGroups(ctx, js, elasticFlavour, streamName)
 }
 
 // ListElasticActiveMembers returns the members that have a consumer, in the
-// order of the configuration (oracle: ListElasticActiveMembers).
+// order of the configuration. Errors: those of [GetElasticConsumerGroupConfig];
+// [ErrStreamNotFound] if the group has members but its work-queue stream is
+// missing (oracle: ListElasticActiveMembers).
 func ListElasticActiveMembers(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string) ([]string, error) {
 	c, err := readElastic(ctx, js, streamName, consumerGroupName)
 	var active []string
@@ -233,15 +237,18 @@ func ListElasticActiveMembers(ctx context.Context, js jetstream.JetStream, strea
 
 // ElasticMemberStepDown makes the pinned instance of a member give way: the
 // server drops its pin and pins whichever instance pulls next. Errors:
-// [ErrMemberNotInGroup] if the member has no consumer (oracle:
-// ElasticMemberStepDown).
+// [ErrMemberNotInGroup] if the member has no consumer; [ErrStreamNotFound] if
+// there is no work-queue stream, and so for want of the group, whose
+// configuration is not read (oracle: ElasticMemberStepDown).
 func ElasticMemberStepDown(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, memberName string) error {
 	return stepDown(ctx, js, elasticFlavour, streamName, consumerGroupName, memberName)
 }
 
 // ElasticIsInMembershipAndActive tells whether the member is in the group, and
-// whether this member has a consumer (oracle: ElasticIsInMembershipAndActive,
-// whose second answer is about any member).
+// whether this member has a consumer. Errors: those of
+// [GetElasticConsumerGroupConfig]; [ErrStreamNotFound] if the work-queue stream
+// is missing (oracle: ElasticIsInMembershipAndActive, whose second answer is
+// about any member).
 func ElasticIsInMembershipAndActive(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, memberName string) (bool, bool, error) {
 	c, err := readElastic(ctx, js, streamName, consumerGroupName)
 	var active []string

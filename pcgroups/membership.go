@@ -78,7 +78,8 @@ func SetMemberMappings(ctx context.Context, js jetstream.JetStream, streamName s
 
 // DeleteMemberMappings removes the mappings of an elastic group, which then has
 // no members. Without mappings nothing is written. Errors: [ErrGroupNotFound],
-// [ErrLegacyConfig], [ErrConflict] (oracle: DeleteMemberMappings).
+// [ErrInvalidConfig] if what is stored can not be read, [ErrLegacyConfig],
+// [ErrConflict] (oracle: DeleteMemberMappings).
 func DeleteMemberMappings(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, opts ...WriteOption) error {
 	_, err := changeMembership(ctx, js, streamName, consumerGroupName, nil, false, opts, func(c *ElasticConsumerGroupConfig) error {
 		c.MemberMappings = nil
@@ -89,7 +90,8 @@ func DeleteMemberMappings(ctx context.Context, js jetstream.JetStream, streamNam
 
 // ClearMembership removes the members and mappings of an elastic group, so that
 // nobody consumes. If there are none, nothing is written. Errors:
-// [ErrGroupNotFound], [ErrLegacyConfig], [ErrConflict].
+// [ErrGroupNotFound], [ErrInvalidConfig] if what is stored can not be read,
+// [ErrLegacyConfig], [ErrConflict].
 func ClearMembership(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, opts ...WriteOption) error {
 	_, err := changeMembership(ctx, js, streamName, consumerGroupName, nil, false, opts, func(c *ElasticConsumerGroupConfig) error {
 		c.Members, c.MemberMappings = nil, nil

@@ -16,6 +16,16 @@ import (
 // the one it was published with, without the partition number in front. Its
 // dynamic type is always *ConsumerGroupMsg, as in the oracle. It is safe for
 // use by several goroutines.
+//
+// Ack and the other methods that settle it return an error if the client can not
+// send what they ask for: jetstream.ErrMsgAlreadyAckd if it was settled before,
+// nats.ErrConnectionClosed, nats.ErrReconnectBufExceeded if the connection has been
+// down for long. That does not end the session: the message counts as not settled,
+// the next one of its partition may have to wait for it, and after its ack deadline
+// it comes again, unless it was delivered MaxDeliver times. No error means that the
+// client has taken the request, not that the server has: if it is lost with the
+// connection, the message comes again too. [ConsumerGroupMsg.DoubleAck] alone
+// waits for the server.
 type ConsumerGroupMsg struct {
 	delivery
 }
@@ -84,33 +94,40 @@ type delivery struct {
 }
 
 // Ack acknowledges the message: it is done and the next one of its partition can
-// follow.
+// follow. With an error it comes again (see [ConsumerGroupMsg]).
 func (d *delivery) Ack() error { return d.settle(d.Msg.Ack, true) }
 
 // DoubleAck acknowledges the message and waits until the server has confirmed
-// it, or ctx ends.
+// it, or ctx ends; a ctx without a deadline gets the client's usual one. With an
+// error (also that of ctx, and nats.ErrNoResponders) it is not known whether the
+// server has heard of it: the message may come again.
 func (d *delivery) DoubleAck(ctx context.Context) error {
 	return d.settle(func() error { return d.Msg.DoubleAck(ctx) }, true)
 }
 
-// Nak asks the server to deliver the message again.
+// Nak asks the server to deliver the message again, at once. With an error it comes
+// only after its ack deadline.
 func (d *delivery) Nak() error { return d.giveBack(d.Msg.Nak, 0) }
 
-// NakWithDelay asks the server to deliver the message again after a while.
+// NakWithDelay asks the server to deliver the message again after a while; 0 is at
+// once. With an error it comes after its ack deadline.
 func (d *delivery) NakWithDelay(delay time.Duration) error {
 	return d.giveBack(func() error { return d.Msg.NakWithDelay(delay) }, delay)
 }
 
-// Term tells the server never to deliver the message again.
+// Term tells the server never to deliver the message again. With an error it comes
+// again all the same, after its ack deadline.
 func (d *delivery) Term() error { return d.settle(d.Msg.Term, false) }
 
-// TermWithReason is Term with a reason for the server's advisory.
+// TermWithReason is Term, its errors included, with a reason for the server's
+// advisory.
 func (d *delivery) TermWithReason(reason string) error {
 	return d.settle(func() error { return d.Msg.TermWithReason(reason) }, false)
 }
 
 // InProgress tells the server that the message is being worked on, which gives
-// it a new ack deadline.
+// it a new ack deadline. With an error the old one stays, after which the message
+// comes again, perhaps while it is still handled.
 func (d *delivery) InProgress() error {
 	err := d.Msg.InProgress()
 	if err == nil && d.run != nil {
@@ -158,7 +175,10 @@ func HandlerFunc(handle func(ctx context.Context, msg *Msg) error) func(jetstrea
 }
 
 // AutoAck is [HandlerFunc] for handlers that leave acknowledging to it: a message
-// is acknowledged when the handler returns nil.
+// is acknowledged when the handler returns nil, unless the handler has settled it
+// otherwise, by Nak for one. If that fails (see [ConsumerGroupMsg]), the session
+// ends as if the handler had returned the error: with [ErrHandler], which holds it,
+// and the message comes back after its ack deadline.
 func AutoAck(handle func(ctx context.Context, msg *Msg) error) func(jetstream.Msg) {
 	return handlerFunc(handle, true)
 }

@@ -19,16 +19,22 @@ func FailIfExists() CreateOption {
 
 // WithMembers gives an elastic group its first members in the same write that
 // creates it. They are stored sorted and once each. If the group exists, its
-// membership is left as it is. It is refused by [CreateStatic], which takes the
-// members as an argument.
+// membership is left as it is.
+//
+// [CreateElastic] fails with [ErrInvalidConfig] and a [*ConfigError] if a name can
+// not be a member's, or mappings are given too; so does [CreateStatic] in any case,
+// as it takes the members as an argument.
 func WithMembers(members ...string) CreateOption {
 	return func(o *createOptions) { o.membership, o.members = true, members }
 }
 
 // WithMemberMappings gives an elastic group its first members and their
 // partitions in the same write that creates it. If the group exists, its
-// membership is left as it is. It is refused by [CreateStatic], which takes the
-// mappings as an argument.
+// membership is left as it is.
+//
+// [CreateElastic] fails with [ErrInvalidConfig] and a [*ConfigError] if the
+// mappings do not give every partition to exactly one member, or members are given
+// too; so does [CreateStatic] in any case, as it takes the mappings as an argument.
 func WithMemberMappings(mappings ...MemberMapping) CreateOption {
 	return func(o *createOptions) { o.membership, o.mappings = true, mappings }
 }

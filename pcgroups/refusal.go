@@ -20,9 +20,11 @@ func (e *refusal) Error() string {
 
 func (e *refusal) Unwrap() []error { return []error{e.unanswered, e.last} }
 
-// withRefusal adds what was refused to an error for want of an answer.
+// withRefusal adds what was refused to an error for want of an answer. Whoever
+// cancelled may have done so because none came.
 func withRefusal(js jetstream.JetStream, err error) error {
-	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrPermissionViolation) {
+	unanswered := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, nats.ErrTimeout)
+	if !unanswered || errors.Is(err, nats.ErrPermissionViolation) {
 		return err
 	}
 	if last := js.Conn().LastError(); errors.Is(last, nats.ErrPermissionViolation) {

@@ -38,9 +38,10 @@ func TestLimitLeftRaisedIsPutBack(t *testing.T) {
 	f.publish(1, 10)
 	f.allHandled(11)
 	natstest.Eventually(t, patience, func() error {
-		if n, err := limit(); err != nil || n != 1 {
-			return fmt.Errorf("max_ack_pending is %d (%v)", n, err)
+		n, err := limit()
+		if err == nil && n != 1 {
+			err = fmt.Errorf("max_ack_pending is %d", n)
 		}
-		return nil
+		return err
 	})
 }

@@ -115,7 +115,8 @@ func (s *store) getStatic(ctx context.Context, stream, group string) (*StaticCon
 // members' sessions, then the members' consumers by their exact names. It may be
 // repeated, and works when the stream is gone. When the configuration is gone
 // already, the consumers left behind by the group are removed, but none that
-// another group of the stream claims. Errors: [ErrConflict] with IfRevision
+// another group of the stream claims; so [ErrGroupNotFound] is never returned.
+// Errors: [ErrConflict] with IfRevision, if the group has another revision
 // (oracle: DeleteStatic, which removes every consumer that has the group's name
 // as a prefix).
 func DeleteStatic(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, opts ...WriteOption) error {
@@ -237,14 +238,17 @@ func (s *store) checkNoSharedConsumer(ctx context.Context, stream, group string,
 }
 
 // ListStaticConsumerGroups returns the names of the static groups on a stream,
-// sorted; none if there is no bucket yet (oracle: ListStaticConsumerGroups).
+// sorted; none if there is no bucket yet, or no such stream. Errors:
+// [ErrJetStreamDisabled] (oracle: ListStaticConsumerGroups).
 func ListStaticConsumerGroups(ctx context.Context, js jetstream.JetStream, streamName string) ([]string, error) {
 	return listGroups(ctx, js, staticFlavour, streamName)
 }
 
 // ListStaticActiveMembers returns the members with an instance that is ready to
 // consume: its consumer has a waiting pull request. The order is that of the
-// configuration (oracle: ListStaticActiveMembers).
+// configuration. Errors: those of [GetStaticConsumerGroupConfig];
+// [ErrStreamNotFound] if the group has members but its stream is gone
+// (oracle: ListStaticActiveMembers).
 func ListStaticActiveMembers(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string) ([]string, error) {
 	c, err := readStatic(ctx, js, streamName, consumerGroupName)
 	var active []string
@@ -256,7 +260,8 @@ func ListStaticActiveMembers(ctx context.Context, js jetstream.JetStream, stream
 
 // StaticMemberStepDown makes the pinned instance of a member give way: the
 // server drops its pin and pins whichever instance pulls next. Errors:
-// [ErrMemberNotInGroup] if the member has no consumer (oracle:
+// [ErrMemberNotInGroup] if the member has no consumer, also for want of the
+// group, whose configuration is not read; [ErrStreamNotFound] (oracle:
 // StaticMemberStepDown).
 func StaticMemberStepDown(ctx context.Context, js jetstream.JetStream, streamName string, consumerGroupName string, memberName string) error {
 	return stepDown(ctx, js, staticFlavour, streamName, consumerGroupName, memberName)

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -42,6 +43,33 @@ func TestAccGroups_badWhenKnown(t *testing.T) {
 	w.must(w.untouched(nil))
 }
 
+// Prevents: a number that is not whole being called a bug of the provider, or
+// passing for one that is not known yet; also where it is known only when it is
+// applied.
+func TestAccGroups_notWhole(t *testing.T) {
+	w := newWorld(t)
+	const fraction = `It must be a whole number, and 4.5 is not. If it was calculated, use floor or ceil.`
+	later := "resource \"terraform_data\" \"later\" {\n  input = 9 / 2\n}\n"
+	var steps []resource.TestStep
+	refuse := func(config, text string) {
+		steps = append(steps, resource.TestStep{PreConfig: func() { t.Log(text) }, Config: config, ExpectError: says(text)})
+	}
+	// One error, and nothing of the framework's own.
+	only := func(config, text string) {
+		refuse(config, text)
+		steps[len(steps)-1].ExpectError = regexp.MustCompile(`\A[^E]*Error running[^E]*Error: Not a whole number[^E]*` + says(text).String() + `[^E]*\z`)
+	}
+	only(w.elastic(`max_members = 9 / 2`), fraction)
+	only(w.static(`max_members = 4.5`, `members = ["a"]`), fraction)
+	only(w.elastic(`max_members = 4`, `max_buffered_msgs = 4.5`), fraction)
+	only(w.elastic(`max_members = 4`, `max_buffered_bytes = pow(10, 30)`), `1e+30 is too large.`)
+	only(strings.Replace(w.elastic(`max_members = 4`), `provider "pcgroups" {`, "provider \"pcgroups\" {\n  max_retries = 4.5", 1), fraction)
+	refuse(w.config(`output "o" { value = provider::pcgroups::assignments(["a"], 4.5) }`), fraction)
+	refuse(w.elastic(`max_members = terraform_data.later.output`)+later, fraction)
+	resource.ParallelTest(t, resource.TestCase{ProtoV6ProviderFactories: w.providers(), Steps: steps})
+	w.must(w.untouched(nil))
+}
+
 // Prevents: a filter that no message can match, or a stream that does not exist,
 // being found out when messages are missed; and a plan that complains of what it
 // can not know.
@@ -78,7 +106,7 @@ func TestElasticGroup_checkStream(t *testing.T) {
 		{stream: "MOVED", filter: "out.*.y", want: `(in.all.>, out.*.x) have nothing in common`},
 		{stream: "SPLIT", filter: "else.*"},
 		{stream: "SOURCED", filter: "else.*"},
-		{stream: "NOPE", filter: "orders.*", want: `There is no stream "NOPE" in this account now. The apply of elastic consumer group NOPE/cg will fail, unless it creates that stream first`},
+		{stream: "NOPE", filter: "orders.*", want: `There is no stream "NOPE" in this account now. If this plan creates it and stream refers to it, all is well. Otherwise the apply of elastic consumer group NOPE/cg will fail`},
 		{stream: "NOPE", filter: "orders.*", client: testClient(t, address)},
 		{stream: "NOPE", filter: "orders.*", client: unknown},
 	} {

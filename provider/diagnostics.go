@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -109,6 +111,12 @@ func reason(err error) string {
 		err = e.Err
 	}
 	return strings.TrimSuffix(err.Error(), ".")
+}
+
+// sentence is an error as a sentence of its own.
+func sentence(err error) string {
+	first, size := utf8.DecodeRuneInString(err.Error())
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(err.Error()[size:], ".") + "."
 }
 
 // libraryReason adds what the library made of an interruption, in particular

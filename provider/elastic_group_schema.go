@@ -96,6 +96,7 @@ func partitioningFiltersAttribute() schema.Attribute {
 
 func bufferAttribute(unit, detail string) schema.Attribute {
 	return schema.Int64Attribute{
+		CustomType:          wholeNumber{},
 		MarkdownDescription: "Most " + unit + " that the work-queue stream may hold, -1 for no limit. " + detail + " Default: `-1`." + replaces,
 		Optional:            true,
 		Computed:            true,

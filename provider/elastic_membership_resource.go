@@ -108,8 +108,10 @@ func (r *elasticMembershipResource) planMembers(ctx context.Context, plan *elast
 				n = types.Int64Value(int64(c.MaxMembers))
 			}
 			if has := (membership{c.Members, c.MemberMappings}); creating && !has.empty() && known(plan.Members) && known(plan.MemberMappings) && !has.same(plan.membership()) {
-				diags.AddWarning("The group has other members", fmt.Sprintf(
-					"The members of %v are %v. They will be replaced by %v. If others manage them, use pcgroups_elastic_member to add some beside.", plan.ref(), has, plan.membership()))
+				// The plan shows only a resource to create, as if there were no members yet.
+				diags.AddWarning("The group's members will change", fmt.Sprintf(
+					"The members of %v are %v and will be %v: %s. If others manage them, use pcgroups_elastic_member to add some beside.",
+					plan.ref(), has, plan.membership(), has.difference(plan.membership())))
 			}
 			return nil
 		})

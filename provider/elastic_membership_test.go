@@ -2,8 +2,11 @@ package provider
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
@@ -113,6 +116,46 @@ func TestAccElasticMembership_import(t *testing.T) {
 			},
 		},
 	})
+}
+
+// Prevents: members being dropped, or said to be, by a plan that shows only a
+// resource to create.
+func TestElasticMembership_takesOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	mapped := func(parts ...[]int) (out []pcgroups.MemberMapping) {
+		for i, p := range parts {
+			out = append(out, pcgroups.MemberMapping{Member: string(rune('a' + i)), Partitions: p})
+		}
+		return out
+	}
+	for i, tc := range []struct {
+		has, plan membership
+		creating  bool
+		want      string
+	}{
+		{membership{members: []string{"a", "b"}}, membership{members: []string{"b", "c"}}, true, "are [a b] and will be [b c]: [a] will be dropped and [c] added."},
+		{membership{members: []string{"a", "b"}}, membership{members: []string{"a", "b", "c"}}, true, "are [a b] and will be [a b c]: [c] will be added and nobody dropped."},
+		{membership{members: []string{"a", "b"}}, membership{members: []string{}}, true, "are [a b] and will be []: [a b] will be dropped and nobody added."},
+		{membership{members: []string{"a", "b"}}, membership{mappings: mapped([]int{0, 1, 2}, []int{3})}, true, "are [a b] and will be [a:[0 1 2] b:[3]]: the same members get other partitions."},
+		{membership{members: []string{"a", "b"}}, membership{members: []string{"b", "a"}}, true, ""},
+		{membership{}, membership{members: []string{"a"}}, true, ""},
+		{membership{members: []string{"a", "b"}}, membership{members: []string{"a", "b", "c"}}, false, ""}, // the plan shows it
+	} {
+		name := fmt.Sprint("cg", i)
+		_, err := pcgroups.CreateElastic(t.Context(), w.js, "ORDERS", name, 4, nil, -1, -1, pcgroups.WithMembers(tc.has.members...))
+		w.must(err)
+		plan := &elasticMembershipModel{Stream: types.StringValue("ORDERS"), Group: types.StringValue(name), Members: stringSet(tc.plan.members), MemberMappings: types.MapNull(partitionSetType)}
+		if tc.plan.mappings != nil {
+			plan.Members, plan.MemberMappings = types.SetNull(types.StringType), mappingsMap(tc.plan.mappings)
+		}
+		var diags diag.Diagnostics
+		(&elasticMembershipResource{client: testClient(t, w.URL())}).planMembers(t.Context(), plan, tc.creating, &diags)
+		switch {
+		case tc.want == "" && len(diags) != 0, tc.want != "" && (len(diags) != 1 || diags.WarningsCount() != 1 || !strings.Contains(diags[0].Detail(), tc.want)):
+			t.Errorf("%v, %v: %v, want %q", tc.has, tc.plan, diags, tc.want)
+		}
+	}
 }
 
 // Prevents: two resources that undo each other's work at every apply, without

@@ -29,7 +29,7 @@ func wildcardsParameter() function.Parameter {
 }
 
 func maxMembersParameter() function.Parameter {
-	return function.Int64Parameter{Name: "max_members", MarkdownDescription: "Number of partitions, at least 1."}
+	return function.Int64Parameter{Name: "max_members", CustomType: wholeNumber{}, MarkdownDescription: "Number of partitions, at least 1."}
 }
 
 // argument checks what all functions check, and tells which argument is wrong.

@@ -36,6 +36,7 @@ func nameAttribute() schema.Attribute {
 
 func maxMembersAttribute() schema.Attribute {
 	return schema.Int64Attribute{
+		CustomType:          wholeNumber{},
 		MarkdownDescription: "Number of partitions, at least 1, and so the number of members that can be busy at once. Up to about 1000 is advisable." + replaces,
 		Required:            true,
 		PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},

@@ -39,6 +39,32 @@ func (m membership) same(other membership) bool {
 		})
 }
 
+// names are the members, sorted.
+func (m membership) names() []string {
+	out := distinct(m.members)
+	for _, x := range m.mappings {
+		out = append(out, x.Member)
+	}
+	return distinct(out)
+}
+
+// difference tells whom a change to another membership drops and adds.
+func (m membership) difference(to membership) string {
+	without := func(all, these []string) []string {
+		return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(these, name) })
+	}
+	dropped, added := without(m.names(), to.names()), without(to.names(), m.names())
+	switch {
+	case len(dropped) == 0 && len(added) == 0:
+		return "the same members get other partitions"
+	case len(dropped) == 0:
+		return fmt.Sprintf("%v will be added and nobody dropped", added)
+	case len(added) == 0:
+		return fmt.Sprintf("%v will be dropped and nobody added", dropped)
+	}
+	return fmt.Sprintf("%v will be dropped and %v added", dropped, added)
+}
+
 func (m membership) empty() bool { return len(m.members) == 0 && len(m.mappings) == 0 }
 
 // String shows the membership in a message.

@@ -96,7 +96,7 @@ func (m providerModel) settings(ctx context.Context, getenv func(string) string)
 	if name := cmp.Or(m.Context.ValueString(), getenv("NATS_CONTEXT")); name != "" {
 		var err error
 		if named, err = readContext(name, getenv); err != nil {
-			diags.AddAttributeError(path.Root("context"), "NATS context can not be used", err.Error()+".")
+			diags.AddAttributeError(path.Root("context"), "NATS context can not be used", sentence(err))
 			return s, diags
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -60,7 +61,7 @@ func TestSettings(t *testing.T) {
 	} {
 		got, diags := tc.block.settings(t.Context(), func(name string) string { return tc.env[name] })
 		if tc.bad != "" {
-			if !diags.HasError() || diags[0].Summary() != tc.bad {
+			if !diags.HasError() || diags[0].Summary() != tc.bad || !regexp.MustCompile(`^["A-Z].*\.$`).MatchString(diags[0].Detail()) {
 				t.Errorf("%s: %v, want %q", tc.name, diags, tc.bad)
 			}
 			continue

@@ -162,7 +162,7 @@ func TestStaticGroup_checkStream(t *testing.T) {
 		{"PARTS", 5, nil, "makes 4 partitions, but the group has max_members 5"},
 		{"PARTS", 4, []string{"other.*"}, `no message that the stream partitions can match "other.*"`},
 		{"ORDERS", 4, nil, "puts no partition number in front of its subjects"},
-		{"NOPE", 4, nil, `There is no stream "NOPE" in this account now. The apply of static consumer group NOPE/cg will fail, unless it creates that stream first`},
+		{"NOPE", 4, nil, `There is no stream "NOPE" in this account now. If this plan creates it and stream refers to it, all is well. Otherwise the apply of static consumer group NOPE/cg will fail`},
 	} {
 		var diags diag.Diagnostics
 		r.checkStream(t.Context(), &staticGroupModel{

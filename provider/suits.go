@@ -40,8 +40,8 @@ func (r *groupResource) glance(ctx context.Context, group groupRef, diags *diag.
 	})
 	if missing {
 		diags.AddAttributeWarning(path.Root("stream"), "The stream does not exist yet", fmt.Sprintf(
-			"There is no stream %q in this account now. The apply of %v will fail, unless it creates that stream first: "+
-				"then refer to the stream's resource here, so that Terraform knows the order.", group.stream, group))
+			"There is no stream %q in this account now. If this plan creates it and stream refers to it, all is well. "+
+				"Otherwise the apply of %v will fail: create the stream first, or refer to its resource here, so that Terraform knows the order.", group.stream, group))
 	}
 }
 

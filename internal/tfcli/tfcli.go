@@ -58,7 +58,7 @@ func Find(ctx context.Context, progress io.Writer) (CLI, error) {
 	if named := os.Getenv(PathVariable); named != "" {
 		cli, err := resolve(ctx, named)
 		if err != nil {
-			return CLI{}, fmt.Errorf("%s names %q, which cannot be used: %w; correct the path, or unset the variable to have one found",
+			return CLI{}, fmt.Errorf("%s names %q, which cannot be used (correct the path, or unset the variable to have one found): %w",
 				PathVariable, named, err)
 		}
 		return cli, nil
@@ -145,5 +145,5 @@ func indented(out []byte) string {
 	if len(lines) > kept {
 		lines = append([]string{"…"}, lines[len(lines)-kept:]...)
 	}
-	return "\n    " + strings.Join(lines, "\n    ") + "\n"
+	return "\n    " + strings.Join(lines, "\n    ")
 }

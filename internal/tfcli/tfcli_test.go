@@ -70,7 +70,8 @@ func TestFindOrder(t *testing.T) {
 }
 
 // Prevents: a mistyped path that is silently replaced by some other CLI, so
-// that a user believes to have tested with a version that was never run.
+// that a user believes to have tested with a version that was never run; and advice
+// on a line of its own that begins with a semicolon.
 func TestNamedCLIMustWork(t *testing.T) {
 	m := newMachine(t)
 	m.script("terraform", says("Terraform v1.14.3"))
@@ -94,6 +95,9 @@ func TestNamedCLIMustWork(t *testing.T) {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%s: %q is missing in: %v", name, part, err)
 			}
+		}
+		if text := err.Error(); strings.Index(text, "correct the path") > strings.Index(text, reason) || strings.HasSuffix(text, "\n") {
+			t.Errorf("%s: what to do stands behind what the program says, which may be long: %v", name, err)
 		}
 	}
 }
