@@ -84,7 +84,7 @@ func (b *backlog) arrive(partition int, seq, deliveries uint64, body jetstream.M
 			}
 		}
 		l.blind = l.blind || slices.ContainsFunc(l.queue[i:], func(w waiting) bool { return w.hand != nil })
-		l.cleared = l.cleared && i > 0
+		l.uncleared(seq)
 		l.array, l.queue = grow(l.array, l.queue)
 		l.queue = slices.Insert(l.queue, i, waiting{seq: seq})
 		b.size++
@@ -137,7 +137,7 @@ func (b *backlog) turn() int {
 	if !b.fenced {
 		return min(len(b.ready), 1) - 1
 	}
-	return slices.IndexFunc(b.ready, func(l *lane) bool { return l.cleared })
+	return slices.IndexFunc(b.ready, b.cleared)
 }
 
 // start takes the next message to run. One whose time is up is not started, as
@@ -152,7 +152,7 @@ func (b *backlog) start(now int64) (l *lane, w waiting, ok bool) {
 		} else {
 			b.ready = slices.Delete(b.ready, turn, turn+1)
 		}
-		l.queued, l.cleared = false, false
+		l.queued = false
 		i := b.next(l)
 		if i < 0 {
 			continue
@@ -161,6 +161,7 @@ func (b *backlog) start(now int64) (l *lane, w waiting, ok bool) {
 		if p.until <= now && !b.last(p) {
 			p.body = nil
 			b.bodies--
+			l.uncleared(p.seq)
 			b.offer(l)
 			continue
 		}
@@ -220,7 +221,6 @@ func (b *backlog) remove(l *lane, i int, acked bool) {
 	b.count(w, -1)
 	b.size--
 	l.mark = max(l.mark, w.seq)
-	l.cleared = l.cleared && i > 0
 	l.blind = l.blind || i > 0 || len(l.gaveUp) > 1000 || b.closing // earlier ones may have been given back
 	if !acked {
 		if l.gaveUp == nil {

@@ -71,20 +71,65 @@ func (b *backlog) sure(w *waiting, now int64) bool {
 	return !w.away && (w.hand == nil || !w.hand.leaving() || w.naked != 0)
 }
 
-// heads are the messages that only the fence keeps from starting.
-func (b *backlog) heads() []holding {
-	var out []holding
-	for _, l := range b.ready {
-		if i := b.next(l); i == 0 && !l.cleared {
-			out = append(out, holding{partition: l.partition, seq: l.queue[0].seq})
+// candidate is a message that only the fence keeps from starting, and the one of its
+// partition that is to be settled before it; 0: all others are.
+type candidate struct {
+	partition  int
+	after, seq uint64
+}
+
+// candidates are those messages: the first of each partition and then what is behind
+// them, at most as many as that. turn is whose is the first of all.
+func (b *backlog) candidates(most, turn int) []candidate {
+	var lanes []*lane
+	for i := range b.ready {
+		if l := b.ready[(i+turn)%len(b.ready)]; b.next(l) == 0 && !b.cleared(l) {
+			lanes = append(lanes, l)
+		}
+	}
+	var out []candidate
+	for depth, more := 0, true; more; depth++ {
+		more = false
+		for _, l := range lanes {
+			if len(out) == most {
+				return out
+			}
+			if depth >= len(l.queue) || l.queue[depth].body == nil {
+				continue
+			}
+			at := candidate{partition: l.partition, seq: l.queue[depth].seq}
+			if depth > 0 {
+				if l.queue[depth-1].body == nil {
+					continue
+				}
+				at.after = l.queue[depth-1].seq
+			}
+			out, more = append(out, at), true
 		}
 	}
 	return out
 }
 
 // clear lets a message start in spite of the fence, as all before it in its
-// partition are known to be settled.
-func (b *backlog) clear(h holding) {
-	l := b.lane(h.partition)
-	l.cleared = len(l.queue) > 0 && l.queue[0].seq == h.seq
+// partition are known to be settled, up to the one that it comes after.
+func (b *backlog) clear(p candidate) (ok bool) {
+	l := b.lane(p.partition)
+	if p.after == 0 {
+		ok = len(l.queue) > 0 && l.queue[0].seq == p.seq
+	} else {
+		ok = l.cleared == p.after
+	}
+	if ok {
+		l.cleared = p.seq
+	}
+	return ok
 }
+
+// cleared tells whether a lane's next message may start in spite of the fence.
+func (b *backlog) cleared(l *lane) bool {
+	i := b.next(l)
+	return i >= 0 && l.queue[i].seq <= l.cleared
+}
+
+// uncleared takes that back for a message and those behind it.
+func (l *lane) uncleared(seq uint64) { l.cleared = min(l.cleared, seq-1) }

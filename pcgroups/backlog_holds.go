@@ -81,7 +81,7 @@ func (b *backlog) drop() {
 func (b *backlog) forget(l *lane, i int) {
 	b.count(&l.queue[i], -1)
 	b.size--
-	l.cleared = l.cleared && i > 0
+	l.uncleared(l.queue[i].seq)
 	l.blind = l.blind || l.busy && slices.ContainsFunc(l.queue[i:], func(w waiting) bool { return w.running })
 	l.queue = slices.Delete(l.queue, i, i+1)
 }

@@ -17,7 +17,7 @@ type lane struct {
 	blind     bool                // mark says nothing: something ran before its turn
 	busy      bool                // its first message runs
 	queued    bool                // it is in ready
-	cleared   bool                // its first message may start in spite of the fence
+	cleared   uint64              // up to there messages may start in spite of the fence
 }
 
 // waiting is a message that is not settled.

@@ -137,9 +137,10 @@ func (s *modelServer) floor() uint64 {
 	return slices.Min(sortedKeys(s.pending)) - 1
 }
 
-// first is the first message of a partition that the stream has after the floor.
-func (s *modelServer) first(partition int) uint64 {
-	for _, m := range s.stored[s.floor():] {
+// next is the first message of a partition that the stream has after a sequence and
+// the floor.
+func (s *modelServer) next(partition int, after uint64) uint64 {
+	for _, m := range s.stored[max(s.floor(), after):] {
 		if m.partition == partition && m.readable {
 			return m.seq
 		}
@@ -383,9 +384,9 @@ func (x *instance) answer() {
 }
 
 func (x *instance) clear() {
-	for _, h := range x.b.heads() {
-		if x.s.first(h.partition) >= h.seq {
-			x.b.clear(h)
+	for _, p := range x.b.candidates(3, 0) {
+		if x.s.next(p.partition, p.after) >= p.seq {
+			x.b.clear(p)
 		}
 	}
 }

@@ -75,8 +75,8 @@ func backlogInWords(b *backlog) []string {
 		for _, seq := range slices.Sorted(maps.Keys(l.gaveUp)) {
 			line += fmt.Sprintf(", gave up %d", seq)
 		}
-		if l.cleared {
-			line += ", cleared"
+		if l.cleared > 0 {
+			line += fmt.Sprintf(", cleared up to %d", l.cleared)
 		}
 		out = append(out, line)
 	}

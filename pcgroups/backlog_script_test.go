@@ -117,7 +117,7 @@ type fakeBody struct {
 //	done PARTITION/SEQ [acked|nak [TIME]]    a handler returns
 //	acked PARTITION/SEQ                it is acknowledged after that
 //	nak PARTITION/SEQ [TIME]           it is given back after that, to come again at TIME
-//	fence    unpinned    unfence INFLIGHT DELIVERED    heads    clear PARTITION/SEQ
+//	fence    unpinned    unfence INFLIGHT DELIVERED    candidates MOST    clear PARTITION/SEQ [AFTER]
 //	give-back    drop    for other instances, for nobody
 //	pause    close    pass             the pull is about to end, it has, out of turn
 //	overdue GRACE    release PARTITION/SEQ    doubt PARTITION/SEQ INFLIGHT DELIVERED
@@ -190,10 +190,24 @@ func (s *scripted) do(w []string) ([]string, error) {
 		return nil, nil
 	case "unfence":
 		return one("%v", map[bool]string{true: "open", false: "closed"}[b.unfence(s.now, int(num(1)), uint64(num(2)))])
-	case "heads":
-		return holdingsInWords(b.heads()), nil
+	case "candidates":
+		out := []string{}
+		for _, p := range b.candidates(int(num(1)), 0) {
+			words := spot{p.partition, p.seq}.String()
+			if p.after > 0 {
+				words += fmt.Sprintf(" after %d", p.after)
+			}
+			out = append(out, words)
+		}
+		return sortedOr(out), nil
 	case "clear":
-		b.clear(holding{partition: at.partition, seq: at.seq})
+		p := candidate{partition: at.partition, seq: at.seq}
+		if len(w) > 2 {
+			p.after = uint64(num(2))
+		}
+		if !b.clear(p) {
+			return []string{"not that"}, nil
+		}
 		return nil, nil
 	case "give-back":
 		return givenInWords(b.giveBack()), nil

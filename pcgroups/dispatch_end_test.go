@@ -117,6 +117,18 @@ func (s *sequence) add(m jetstream.Msg) uint64 {
 	return seq
 }
 
+func (s *sequence) len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.list)
+}
+
+func (s *sequence) ascending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.IsSorted(s.list)
+}
+
 func (s *sequence) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

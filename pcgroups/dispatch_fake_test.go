@@ -69,7 +69,8 @@ type fakeLookout struct {
 	delivered, floor uint64
 	heads            map[int]uint64 // by partition, the first message of it
 	missing          map[uint64]bool
-	hangs            bool      // it does not answer
+	hangs            bool // it does not answer
+	far              time.Duration
 	led              time.Time // when its leader came; zero: it has none other
 }
 
@@ -103,11 +104,16 @@ func (f *fakeLookout) gone(_ context.Context, seq uint64) (bool, error) {
 	return f.missing[seq], nil
 }
 
-func (f *fakeLookout) first(_ context.Context, partition int, seq uint64) (bool, error) {
-	f.log.note("first", seq)
+func (f *fakeLookout) next(_ context.Context, candidates []candidate) ([]bool, error) {
+	<-time.After(f.far)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.heads[partition] >= seq, nil
+	next := make([]bool, len(candidates))
+	for i, p := range candidates {
+		f.log.note("next", p.seq)
+		next[i] = f.heads[p.partition] >= p.seq
+	}
+	return next, nil
 }
 
 func (f *fakeLookout) progress(_ context.Context, replies []string) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,8 +20,9 @@ type lookout interface {
 	reign(ctx context.Context) (reign, error)
 	// gone tells whether a message is not in the stream any more.
 	gone(ctx context.Context, seq uint64) (bool, error)
-	// first tells whether all messages of a partition before this one are settled.
-	first(ctx context.Context, partition int, seq uint64) (bool, error)
+	// next tells of each whether nothing of its partition is to be settled between
+	// the one it comes after and itself. With an error it says so as far as it knows.
+	next(ctx context.Context, candidates []candidate) ([]bool, error)
 	// progress extends the ack deadlines of the messages with these reply
 	// subjects, and returns when the server has done so.
 	progress(ctx context.Context, replies []string) error
@@ -41,20 +43,33 @@ func (b *natsBackend) gone(ctx context.Context, seq uint64) (bool, error) {
 	return err == nil && m == 0, err
 }
 
-func (b *natsBackend) first(ctx context.Context, partition int, seq uint64) (bool, error) {
+func (b *natsBackend) next(ctx context.Context, candidates []candidate) ([]bool, error) {
 	_, _, floor, err := b.flight(ctx)
-	if !b.fl.removesAcked {
-		if err == nil && floor == 0 {
-			err = errors.New("nothing was acknowledged in order yet")
-		}
-		return floor+1 >= seq, err
-	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	// What was given up stays in the stream for ever, behind the floor.
-	m, err := b.message(ctx, messageRequest{Seq: floor + 1, NextFor: strconv.Itoa(partition) + ".>"})
-	return m >= seq, err
+	next := make([]bool, len(candidates))
+	if !b.fl.removesAcked {
+		for i, p := range candidates {
+			next[i] = floor+1 >= p.seq
+		}
+		if floor == 0 {
+			return next, errors.New("nothing was acknowledged in order yet")
+		}
+		return next, nil
+	}
+	errs := make([]error, len(candidates))
+	var asking sync.WaitGroup
+	for i, p := range candidates {
+		asking.Go(func() {
+			// What was given up stays in the stream for ever, behind the floor.
+			var m uint64
+			m, errs[i] = b.message(ctx, messageRequest{Seq: max(floor, p.after) + 1, NextFor: strconv.Itoa(p.partition) + ".>"})
+			next[i] = m >= p.seq
+		})
+	}
+	asking.Wait()
+	return next, errors.Join(errs...)
 }
 
 // messageRequest asks a stream for a message (STREAM.MSG.GET, ADR-31).

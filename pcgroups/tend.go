@@ -12,7 +12,7 @@ const (
 	probeFirst    = time.Millisecond
 	probePatience = 4 * time.Millisecond
 	probeMost     = 50 * time.Millisecond
-	clearAtOnce   = 32 // partitions
+	clearAtOnce   = 64 // messages
 )
 
 // tend does for a backlog what its workers have no time for. It lifts the fence,
@@ -44,9 +44,12 @@ func (x *dispatcher) tend(server lookout) {
 			pause, since = probeFirst, time.Now()
 			probe.Reset(0)
 		case <-probe.C:
-			done, early := x.unfence(ctx, server, time.Since(since) > wait)
+			done, early, err := x.unfence(ctx, server, time.Since(since) > wait)
 			if done {
 				break
+			}
+			if err == nil && !x.blind {
+				since = time.Now()
 			}
 			if early > 0 { // nothing is to be learnt before
 				probe.Reset(min(early, holdMost))
@@ -86,10 +89,10 @@ func (x *dispatcher) renew(ctx context.Context, server lookout, wait, period tim
 	}
 }
 
-// unfence lifts the fence when no other instance has a message in flight. If that
-// can not be learnt, it is lifted after an ack wait. early is when to look again if
+// unfence lifts the fence when no other instance has a message in flight; late tells
+// that this could not be learnt for an ack wait, when it is lifted all the same. early is when to look again if
 // it is kept up for what a new leader has delivered too early.
-func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (done bool, early time.Duration) {
+func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (done bool, early time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	x.mu.Lock()
@@ -101,11 +104,11 @@ func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (do
 	defer x.mu.Unlock()
 	switch {
 	case early > 0 && x.log.fenced:
-		return false, early
+		return false, early, err
 	case !x.log.fenced:
-		return true, 0
+		return true, 0, err
 	case x.fences != fences:
-		return false, 0 // what was learnt is from before
+		return false, 0, err // what was learnt is from before
 	case err == nil:
 		done = x.log.unfence(time.Now().UnixNano(), inFlight, delivered)
 	}
@@ -117,29 +120,28 @@ func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (do
 		x.dispatch()
 		x.room.Broadcast()
 	}
-	return done, 0
+	return done, 0, err
 }
 
-// clear lets messages start in spite of the fence that are the first of their
-// partition. Only the partitions of which another instance has an earlier message
-// wait for it then; and of two instances that wait for each other, as the pin has
-// moved on and they keep messages at their last delivery, one goes on.
+// clear lets messages start in spite of the fence before which all of their
+// partition are settled. Only the partitions of which another instance has an earlier
+// message wait for it then; and of two instances that wait for each other, as the pin
+// has moved on and they keep messages at their last delivery, one goes on.
 func (x *dispatcher) clear(ctx context.Context, server lookout) (any bool) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	x.mu.Lock()
+	candidates := x.log.candidates(clearAtOnce, rand.N(1<<20))
+	x.mu.Unlock()
+	if len(candidates) == 0 {
+		return false
+	}
+	next, err := server.next(ctx, candidates)
+	x.mu.Lock()
 	defer x.mu.Unlock()
-	heads := x.log.heads()
-	rand.Shuffle(len(heads), func(i, j int) { heads[i], heads[j] = heads[j], heads[i] })
-	for _, h := range heads[:min(len(heads), clearAtOnce)] {
-		x.mu.Unlock()
-		first, err := server.first(ctx, h.partition, h.seq)
-		x.mu.Lock()
-		switch {
-		case err != nil:
-			x.blind = true
-		case first:
-			x.log.clear(h)
+	x.blind = err != nil
+	for i, p := range candidates {
+		if i < len(next) && next[i] && x.log.clear(p) {
 			any = true
 		}
 	}
