@@ -161,7 +161,7 @@ func TestOrderWhenThePinMoves(t *testing.T) {
 		{name: "step-down", bursts: 40, ackWait: 2 * time.Second, period: 400 * time.Millisecond, disturb: func(f *fixture, _ []*natstest.Proxy) {
 			_ = pcgroups.ElasticMemberStepDown(f.ctx(), f.js, "ORDERS", "workers", "m1")
 		}},
-		{name: "step-down, 2 deliveries", bursts: 15, deliver: 2, ackWait: 5 * time.Second, period: time.Second, disturb: func(f *fixture, _ []*natstest.Proxy) {
+		{name: "step-down, 2 deliveries", bursts: 40, deliver: 2, ackWait: 2 * time.Second, period: 400 * time.Millisecond, disturb: func(f *fixture, _ []*natstest.Proxy) {
 			_ = pcgroups.ElasticMemberStepDown(f.ctx(), f.js, "ORDERS", "workers", "m1")
 		}},
 		{name: "connection lost", bursts: 40, ackWait: 500 * time.Millisecond, period: 1500 * time.Millisecond, mayRepeat: true, disturb: func(_ *fixture, links []*natstest.Proxy) {
