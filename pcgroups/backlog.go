@@ -22,7 +22,7 @@ type backlog struct {
 
 	lanes   map[int]*lane
 	ready   []*lane // whose next message may start, longest waiting first
-	line    []*lane // what ready is a part of
+	line    []*lane // what ready is a part of; only its capacity counts
 	running int
 	size    int // messages not settled
 	bodies  int // of them, those that were not started and can be
@@ -92,6 +92,7 @@ func (b *backlog) arrive(partition int, seq, deliveries uint64, body jetstream.M
 	w := &l.queue[i]
 	b.count(w, -1)
 	w.deliveries, w.body, w.until = deliveries, body, until
+	w.foreign = w.foreign || w.away
 	w.naked, w.asked, w.doubts, w.away = 0, 0, 0, false
 	b.count(w, +1)
 	b.offer(l)
@@ -178,7 +179,7 @@ func (b *backlog) start(now int64) (l *lane, w waiting, ok bool) {
 // take tells who has a message that was started.
 func (b *backlog) take(l *lane, seq uint64, h hand) {
 	if i, found := l.find(seq); found {
-		l.queue[i].hand = h
+		l.queue[i].hand, l.queue[i].foreign = h, false
 	}
 }
 
@@ -230,7 +231,9 @@ func (b *backlog) remove(l *lane, i int, acked bool) {
 	}
 	if i == 0 {
 		l.queue[0] = waiting{}
-		l.queue = l.queue[1:]
+		if l.queue = l.queue[1:]; len(l.queue) == 0 && cap(l.array) > 64 {
+			l.array, l.queue = nil, nil // a burst's, which need not stay
+		}
 		return
 	}
 	l.queue = slices.Delete(l.queue, i, i+1)

@@ -5,7 +5,12 @@ package pcgroups
 
 // fence stops the starting of messages until unfence finds that no other
 // instance has any.
-func (b *backlog) fence() { b.fenced = true }
+func (b *backlog) fence() {
+	b.fenced = true
+	for _, l := range b.lanes {
+		l.cleared = 0
+	}
+}
 
 // unpinned takes note that the next delivery of what was started is another
 // instance's.
@@ -94,7 +99,7 @@ func (b *backlog) candidates(most, turn int) []candidate {
 			if len(out) == most {
 				return out
 			}
-			if depth >= len(l.queue) || l.queue[depth].body == nil {
+			if depth >= len(l.queue) || l.queue[depth].body == nil || depth > 0 && l.cleared == 0 {
 				continue
 			}
 			at := candidate{partition: l.partition, seq: l.queue[depth].seq}

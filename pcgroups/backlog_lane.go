@@ -11,7 +11,7 @@ import (
 type lane struct {
 	partition int
 	queue     []waiting           // by sequence, ascending
-	array     []waiting           // what queue is a part of
+	array     []waiting           // what queue is a part of; only its capacity counts
 	mark      uint64              // the highest sequence that was acknowledged or terminated
 	gaveUp    map[uint64]struct{} // up to mark, but not acknowledged
 	blind     bool                // mark says nothing: something ran before its turn
@@ -30,6 +30,7 @@ type waiting struct {
 	running    bool
 	hand       hand  // whose handler was started
 	away       bool  // it was in hand when the pin was lost: the next delivery is another's
+	foreign    bool  // another may have had it since it was in hand here
 	asked      int64 // when the server was last asked about it
 	doubts     int
 }

@@ -34,6 +34,7 @@ type dispatcher struct {
 	seen    bool        // a message
 	fences  int         // how often the fence went up
 	waited  bool        // the fence is kept up for what a new leader has delivered too early; tend's own
+	doubts  int         // how many were looked at for that; tend's own
 	blind   bool        // which message is the first of a partition can not be learnt
 	alone   bool        // the pin was lost behind the fence
 	closed  time.Time   // when the pull had ended, with messages left
@@ -134,8 +135,7 @@ func (x *dispatcher) dispatch() {
 
 // work is the goroutine of a worker. It ends with the dispatcher.
 func (x *dispatcher) work() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.mu.Lock() // not deferred: a handler may end its goroutine (runtime.Goexit) without it
 	for {
 		x.runAll()
 		x.workers--
@@ -144,6 +144,7 @@ func (x *dispatcher) work() {
 		for x.asleep++; x.roused == 0; x.rouse.Wait() {
 			if x.log.most == 0 {
 				x.asleep--
+				x.mu.Unlock()
 				return
 			}
 		}

@@ -21,7 +21,7 @@ type told struct {
 }
 
 type saying struct {
-	what string // ack, nak, progress, flight, first or gone
+	what string // ack, nak, progress, flight, next or gone
 	seq  uint64
 	at   time.Duration
 }

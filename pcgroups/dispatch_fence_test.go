@@ -1,6 +1,7 @@
 package pcgroups
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -60,6 +61,40 @@ func TestFenceOutlivesALostAnswer(t *testing.T) {
 		}
 		b.server.set(func() { b.server.hangs = true })
 		b.until(func() bool { return begun.Load() > 0 }) // else it would wait for ever
+		b.close()
+	})
+}
+
+// Prevents: a message begun beside another instance that is at it, as a new leader
+// gave it out too early to one that had it in hand before and then lost the pin.
+func TestTooEarlyAlthoughInHandBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const wait = 6 * time.Second
+		var begun atomic.Int32
+		b := newBench(t, jetstream.ConsumerConfig{AckWait: wait, MaxAckPending: 100}, 2, func(jetstream.Msg) { begun.Add(1) })
+		b.open()
+		b.deliver(0, 1, 1)
+		<-time.After(2 * wait)
+		b.r.unpinned() // another instance gets it, delivery 2
+		<-time.After(time.Second)
+		b.server.set(func() { b.server.led, b.server.inFlight, b.server.delivered = time.Now(), 1, 1 })
+		b.r.deliver(&fakeMsg{log: b.log, partition: 0, seq: 1, deliveries: 3, pin: "p2"})
+		<-time.After(wait / 2)
+		if n := begun.Load(); n != 1 {
+			t.Errorf("begun %d times, while another instance may be at it", n)
+		}
+		b.close()
+	})
+}
+
+// Prevents: a handler that ends its goroutine, as a test's FailNow does, ending the
+// process with it.
+func TestHandlerMayEndItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, jetstream.ConsumerConfig{AckWait: time.Second, MaxAckPending: 100}, 2, func(jetstream.Msg) { runtime.Goexit() })
+		b.open()
+		b.deliver(0, 1, 1)
+		<-time.After(time.Second)
 		b.close()
 	})
 }

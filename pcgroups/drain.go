@@ -29,7 +29,9 @@ func (r *runner) drain(p puller, a actDrain, tell func(event), quit <-chan struc
 		r.cancel(ErrHandlerTimeout)
 		r.late.Store(late)
 		r.intake.Store(int32(intakeStale))
-		r.lastCame() // what waits behind it is not held up any longer
+		if r.par != nil {
+			r.par.lastCame() // what waits behind it is not held up any longer
+		}
 	}
 	if r.par != nil {
 		r.par.remember()

@@ -135,7 +135,7 @@ func (s *state) learn(ev event, out *plan) {
 		s.cuts = 0
 		out.do(actTell{tellPinned(ev)})
 		// Whoever was pinned before may have changed the consumer's settings.
-		s.pinned = ev.pin != ""
+		s.pinned, s.unmended = ev.pin != "", false
 		s.suspect = s.suspect || s.pinned
 
 	case evStalled:
@@ -201,7 +201,7 @@ func (s *state) groupChanged(err error, out *plan) {
 func (s *state) learnAdjusted(ev evAdjusted, out *plan) {
 	switch {
 	case ev.err != nil:
-		s.adjust = false // once is enough: it works with the settings it has
+		s.adjust, s.unmended = false, true // once is enough: it works with the settings it has
 		out.do(actReport{ev.err})
 	case ev.notNow:
 		s.retry(out, faultFirst, faultMost)

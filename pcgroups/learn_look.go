@@ -39,7 +39,7 @@ func (s *state) learnLooked(ev evLooked, out *plan) {
 	default:
 		s.suspect = false
 		if ev.consumer {
-			s.adjust = s.adjust || ev.raised
+			s.adjust = s.adjust || ev.raised && !s.unmended
 			s.learnTiming(ev.timing)
 		}
 	}

@@ -64,6 +64,7 @@ type state struct {
 	suspect   bool // look whether it is
 	retimed   bool // the consumer's timing is another now: pull anew
 	adjust    bool // the consumer was made with other settings than ours, which can be changed
+	unmended  bool // and that failed under this pin
 	pinned    bool // we are the instance that may change them
 	yield     bool // give up the pin: a handler is overdue
 	request   bool // one is under way,

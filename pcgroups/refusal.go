@@ -18,7 +18,14 @@ func (e *refusal) Error() string {
 	return e.unanswered.Error() + "; the server last refused: " + e.last.Error()
 }
 
-func (e *refusal) Unwrap() []error { return []error{e.unanswered, e.last} }
+// Unwrap leaves the refusal out where somebody cancelled, whose reason it need not
+// be.
+func (e *refusal) Unwrap() []error {
+	if errors.Is(e.unanswered, context.Canceled) {
+		return []error{e.unanswered}
+	}
+	return []error{e.unanswered, e.last}
+}
 
 // withRefusal adds what was refused to an error for want of an answer. Whoever
 // cancelled may have done so because none came.

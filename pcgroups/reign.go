@@ -99,7 +99,7 @@ func (b *backlog) doubtful() []renewal {
 	var out []renewal
 	for _, l := range b.lanes {
 		for i := range l.queue {
-			if w := &l.queue[i]; w.body != nil && !w.running && w.hand == nil && w.deliveries > 1 {
+			if w := &l.queue[i]; w.body != nil && !w.running && (w.hand == nil || w.foreign) && w.deliveries > 1 {
 				out = append(out, renewal{l.partition, w.seq, w.body})
 			}
 		}
@@ -126,7 +126,7 @@ func (x *dispatcher) early(ctx context.Context, server lookout) (again time.Dura
 	list := x.log.doubtful()
 	x.mu.Unlock()
 	waited, wait := x.waited, time.Duration(0)
-	x.waited = false
+	x.waited, x.doubts = false, len(list)
 	for _, d := range list {
 		wait = max(wait, x.r.ackWaitOf(deliveries(d.msg)-1))
 	}
@@ -217,7 +217,7 @@ func (r *runner) hold(msg jetstream.Msg, n, seq uint64) bool {
 			if left == 0 {
 				break
 			}
-			if r.keepAlive > 0 && r.config.MaxDeliver <= 0 && left > most {
+			if r.keepAlive > 0 && r.config.MaxDeliver <= 0 && r.config.MaxAckPending == 1 && left > most {
 				return false // it comes again when who is at it does not renew it
 			}
 			next = min(next, left)

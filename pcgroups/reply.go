@@ -112,13 +112,6 @@ func (r *runner) lastDelivery(deliveries uint64) bool {
 	return r.config.MaxDeliver > 0 && deliveries >= uint64(r.config.MaxDeliver)
 }
 
-// inARow tells whether what comes can only be handled as it comes. The next at its
-// last delivery has to run, and its acknowledgement would take along what was given
-// back before it.
-func (r *runner) inARow() bool {
-	return r.config.AckPolicy == jetstream.AckAllPolicy && r.config.MaxDeliver > 0
-}
-
 // ackWaitOf is how long the server waits for the n-th delivery of a message.
 func (r *runner) ackWaitOf(n uint64) time.Duration {
 	steps := r.config.BackOff

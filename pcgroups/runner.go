@@ -58,6 +58,8 @@ type runner struct {
 	par       *dispatcher // nil: the server delivers one at a time, or keeps no order
 	reply     replyReader // deliver's own
 
+	failed  atomic.Bool     // the handler did
+	row     []jetstream.Msg // see inARow; deliver's own until the pull has ended
 	intake  atomic.Int32
 	doubts  chan struct{}            // that the last acknowledgement has arrived
 	current atomic.Pointer[delivery] // whose handler runs
@@ -111,8 +113,7 @@ func (r *runner) deliver(msg jetstream.Msg) {
 			return
 		}
 	case intakeGiveBack:
-		if !r.lastDelivery(n) && !r.inARow() {
-			_ = msg.Nak() // if that fails it comes back after its ack deadline
+		if !r.keeps(msg, n) {
 			return
 		}
 	}
@@ -228,6 +229,7 @@ func (r *runner) forget() {
 
 // fail ends the session because of its handler. Nothing more is started here.
 func (r *runner) fail(err error) {
+	r.failed.Store(true)
 	r.shut(intakeGiveBack)
 	r.report(evHandlerFailed{err})
 }

@@ -1,8 +1,11 @@
 package pcgroups
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,7 +20,7 @@ func TestAckAllGivesBackNothingItAcknowledges(t *testing.T) {
 		run        []uint64
 		naked      int
 	}{
-		"limited deliveries":   {2, []uint64{1, 2, 3}, 0},
+		"limited deliveries":   {2, []uint64{1, 2}, 1},
 		"unlimited deliveries": {-1, nil, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,9 +36,44 @@ func TestAckAllGivesBackNothingItAcknowledges(t *testing.T) {
 			for seq, deliveries := range []uint64{1, 2, 1} {
 				r.deliver(redelivered(log, uint64(seq+1), deliveries))
 			}
+			r.lastCame()
 			if naked := len(log.of("nak", 0)); !slices.Equal(run, c.run) || naked != c.naked {
 				t.Errorf("%v run and %d given back, want %v and %d", run, naked, c.run, c.naked)
 			}
 		})
 	}
+}
+
+// Prevents: a message whose handler failed acknowledged by one that is run after it.
+func TestAckAllRunsNothingBehindAFailure(t *testing.T) {
+	log := &told{begin: time.Now()}
+	r := newRunner(AutoAck(func(context.Context, *Msg) error { return errors.New("no") }),
+		jetstream.ConsumerConfig{AckPolicy: jetstream.AckAllPolicy, MaxAckPending: 100, MaxDeliver: 2, AckWait: time.Minute}, new(memory), 1)
+	defer r.close()
+	r.withdrawn()
+	for seq := range uint64(3) {
+		r.deliver(redelivered(log, seq+1, seq))
+	}
+	r.lastCame()
+	if acked := log.of("ack", 0); len(acked) > 0 || len(log.of("nak", 2)) != 1 {
+		t.Errorf("acknowledged %v, given back %v", acked, log.of("nak", 0))
+	}
+}
+
+// Prevents: a message left to another instance, that keeps it alive after a change of
+// leader, acknowledged unhandled by the one behind it.
+func TestAckAllLeavesNothingOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &told{begin: time.Now()}
+		r := newRunner(func(m jetstream.Msg) { _ = m.Ack() },
+			jetstream.ConsumerConfig{AckPolicy: jetstream.AckAllPolicy, MaxAckPending: 100, AckWait: 10 * time.Second}, new(memory), 1)
+		defer r.close()
+		r.keepAlive = time.Minute
+		r.reign = (&fakeLookout{log: log, led: time.Now()}).reign
+		r.deliver(redelivered(log, 5, 2))
+		r.deliver(redelivered(log, 6, 1))
+		if len(log.of("ack", 5)) != 1 || len(log.of("ack", 6)) != 1 {
+			t.Errorf("said %v", log.list)
+		}
+	})
 }

@@ -44,13 +44,6 @@ func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late *delivery)
 	}
 }
 
-// lastCame is called when the pull has ended: no delivery comes any more.
-func (r *runner) lastCame() {
-	if r.par != nil {
-		r.par.lastCame()
-	}
-}
-
 // pass has what is left run at once. It is false if there is nothing.
 func (r *runner) pass() bool { return r.par != nil && r.par.pass(true) }
 

@@ -90,8 +90,8 @@ func (x *dispatcher) renew(ctx context.Context, server lookout, wait, period tim
 }
 
 // unfence lifts the fence when no other instance has a message in flight; late tells
-// that this could not be learnt for an ack wait, when it is lifted all the same. early is when to look again if
-// it is kept up for what a new leader has delivered too early.
+// that this could not be learnt for an ack wait, when it is lifted all the same. early
+// is when to look again, if it is kept up for what a new leader has delivered too early.
 func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (done bool, early time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -105,6 +105,8 @@ func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (do
 	switch {
 	case early > 0 && x.log.fenced:
 		return false, early, err
+	case x.log.fenced && len(x.log.doubtful()) > x.doubts && x.r.newPin(effectiveAckWait(x.r.config)):
+		return false, 0, err // more came since that was looked at
 	case !x.log.fenced:
 		return true, 0, err
 	case x.fences != fences:
@@ -131,7 +133,7 @@ func (x *dispatcher) clear(ctx context.Context, server lookout) (any bool) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	x.mu.Lock()
-	candidates := x.log.candidates(clearAtOnce, rand.N(1<<20))
+	candidates, fences := x.log.candidates(clearAtOnce, rand.N(1<<20)), x.fences
 	x.mu.Unlock()
 	if len(candidates) == 0 {
 		return false
@@ -140,6 +142,9 @@ func (x *dispatcher) clear(ctx context.Context, server lookout) (any bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.blind = err != nil
+	if x.fences != fences {
+		return false // what was learnt is from before
+	}
 	for i, p := range candidates {
 		if i < len(next) && next[i] && x.log.clear(p) {
 			any = true
