@@ -27,6 +27,8 @@ type backlog struct {
 	size    int // messages not settled
 	bodies  int // of them, those that were not started and can be
 
+	redelivered int // how many came that another instance may be at; see doubtful
+
 	// fenced: another instance may still have messages in flight, so none starts.
 	fenced bool
 	// paused: the pull is about to end, so none starts before all that it brings is
@@ -94,6 +96,9 @@ func (b *backlog) arrive(partition int, seq, deliveries uint64, body jetstream.M
 	w.deliveries, w.body, w.until = deliveries, body, until
 	w.foreign = w.foreign || w.away
 	w.naked, w.asked, w.doubts, w.away = 0, 0, 0, false
+	if deliveries > 1 && (w.hand == nil || w.foreign) {
+		b.redelivered++
+	}
 	b.count(w, +1)
 	b.offer(l)
 	return true

@@ -34,7 +34,7 @@ type dispatcher struct {
 	seen    bool        // a message
 	fences  int         // how often the fence went up
 	waited  bool        // the fence is kept up for what a new leader has delivered too early; tend's own
-	doubts  int         // how many were looked at for that; tend's own
+	doubts  int         // how many had come when that was looked at; tend's own
 	blind   bool        // which message is the first of a partition can not be learnt
 	alone   bool        // the pin was lost behind the fence
 	closed  time.Time   // when the pull had ended, with messages left
@@ -171,19 +171,34 @@ func (x *dispatcher) runAll() {
 		x.mu.Unlock()
 		x.run(m)
 		x.mu.Lock()
-		last := len(x.runs) - 1
-		x.runs[d.slot] = x.runs[last]
-		x.runs[d.slot].slot = d.slot
-		x.runs[last] = nil
-		x.runs = x.runs[:last]
-		over := x.finish(d)
-		x.r.wake()
-		if over != nil {
+		if over := x.ran(d); over != nil {
 			x.mu.Unlock()
 			x.tell(over)
 			x.mu.Lock()
 		}
 	}
+}
+
+// ran is called when a handler is over.
+func (x *dispatcher) ran(d *delivery) (over *evGivenUp) {
+	last := len(x.runs) - 1
+	x.runs[d.slot] = x.runs[last]
+	x.runs[d.slot].slot = d.slot
+	x.runs[last] = nil
+	x.runs = x.runs[:last]
+	over = x.finish(d)
+	x.r.wake()
+	return over
+}
+
+// left is called when a handler has ended its worker.
+func (x *dispatcher) left(d *delivery) {
+	x.mu.Lock()
+	x.workers--
+	over := x.ran(d)
+	x.mu.Unlock()
+	x.r.wake()
+	x.tell(over)
 }
 
 // run calls the handler. It has the whole ack wait, although the message may have

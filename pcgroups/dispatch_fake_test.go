@@ -49,10 +49,15 @@ type fakeMsg struct {
 	seq        uint64
 	deliveries uint64
 	pin        string
+	stored     time.Time // zero: long ago
 }
 
 func (m *fakeMsg) Reply() string {
-	return fmt.Sprintf("$JS.ACK.S.C.%d.%d.%d.0.0", m.deliveries, m.seq, m.seq)
+	stored := int64(0)
+	if !m.stored.IsZero() {
+		stored = m.stored.UnixNano()
+	}
+	return fmt.Sprintf("$JS.ACK.S.C.%d.%d.%d.%d.0", m.deliveries, m.seq, m.seq, stored)
 }
 func (m *fakeMsg) Subject() string      { return fmt.Sprintf("%d.orders", m.partition) }
 func (m *fakeMsg) Headers() nats.Header { return nats.Header{pinHeader: {m.pin}} }
@@ -71,6 +76,8 @@ type fakeLookout struct {
 	missing          map[uint64]bool
 	hangs            bool // it does not answer
 	far              time.Duration
+	asked            func(n int) // called when it is asked for its reign
+	asks             int
 	led              time.Time // when its leader came; zero: it has none other
 }
 
@@ -90,6 +97,9 @@ func (f *fakeLookout) flight(ctx context.Context) (int, uint64, uint64, error) {
 func (f *fakeLookout) reign(context.Context) (reign, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.asks++; f.asked != nil {
+		f.asked(f.asks)
+	}
 	r := reign{age: eternal, now: time.Now(), floor: f.floor}
 	if !f.led.IsZero() {
 		r.age = time.Since(f.led)

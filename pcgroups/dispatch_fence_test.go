@@ -1,6 +1,7 @@
 package pcgroups
 
 import (
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -87,14 +88,50 @@ func TestTooEarlyAlthoughInHandBefore(t *testing.T) {
 	})
 }
 
+// Prevents: a message begun beside another instance that is at it, as it came while
+// the server was asked about others: what comes then was counted as known, or offered
+// as the next of its partition.
+func TestTooEarlyWhileLookingAtOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const wait = 6 * time.Second
+		var begun atomic.Int32
+		b := newBench(t, jetstream.ConsumerConfig{AckWait: wait, MaxAckPending: 100}, 2, func(jetstream.Msg) { begun.Add(1) })
+		b.server.set(func() {
+			b.server.inFlight, b.server.delivered, b.server.led, b.server.heads[0] = 9, 9, time.Now(), 3
+			b.server.asked = func(n int) {
+				if n == 6 { // stored long ago
+					b.r.deliver(&fakeMsg{log: b.log, partition: 0, seq: 3, deliveries: 2, pin: "p1"})
+				}
+			}
+		})
+		b.r.deliver(&fakeMsg{log: b.log, partition: 1, seq: 5, deliveries: 2, pin: "p1", stored: time.Now()})
+		<-time.After(wait / 2)
+		if n := begun.Load(); n != 0 {
+			t.Errorf("begun %d times, while another instance may be at it", n)
+		}
+		b.close()
+	})
+}
+
 // Prevents: a handler that ends its goroutine, as a test's FailNow does, ending the
-// process with it.
-func TestHandlerMayEndItsGoroutine(t *testing.T) {
+// process with it, or taking its worker and its partition with it unseen.
+func TestHandlerEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, jetstream.ConsumerConfig{AckWait: time.Second, MaxAckPending: 100}, 2, func(jetstream.Msg) { runtime.Goexit() })
 		b.open()
 		b.deliver(0, 1, 1)
-		<-time.After(time.Second)
+		synctest.Wait()
+		if b.r.working() || len(b.r.running()) > 0 {
+			t.Error("its worker is still counted")
+		}
+		failed := false
+		for range len(b.events) {
+			ev, is := (<-b.events).(evHandlerFailed)
+			failed = failed || is && errors.Is(ev.err, errExited)
+		}
+		if !failed {
+			t.Error("the session is not told")
+		}
 		b.close()
 	})
 }

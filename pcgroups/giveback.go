@@ -39,7 +39,9 @@ func (r *runner) runRow() {
 			return
 		}
 		n, seq := replyInfo(msg.Reply())
-		r.run(msg, n, seq)
+		if !r.lastDelivery(n) || r.hold(msg, n, seq) {
+			r.run(msg, n, seq)
+		}
 	}
 }
 

@@ -86,6 +86,7 @@ type delivery struct {
 	settled  atomic.Bool   // acknowledged, terminated or given back
 	again    atomic.Int64  // when it comes again if it was given back, in Unix nanoseconds
 	returned atomic.Bool   // the handler did
+	back     bool          // by returning, or by a panic: it did not end its goroutine
 
 	partition int    // of a dispatcher's
 	seq       uint64 // in the consumer's stream

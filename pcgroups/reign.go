@@ -124,9 +124,10 @@ func (b *backlog) settledElsewhere(partition int, seq uint64) {
 func (x *dispatcher) early(ctx context.Context, server lookout) (again time.Duration) {
 	x.mu.Lock()
 	list := x.log.doubtful()
+	x.doubts = x.log.redelivered
 	x.mu.Unlock()
 	waited, wait := x.waited, time.Duration(0)
-	x.waited, x.doubts = false, len(list)
+	x.waited = false
 	for _, d := range list {
 		wait = max(wait, x.r.ackWaitOf(deliveries(d.msg)-1))
 	}
@@ -241,8 +242,7 @@ func (r *runner) hold(msg jetstream.Msg, n, seq uint64) bool {
 		case in == intakeDrop:
 			return false
 		case in != intakeRun && !last:
-			_ = msg.Nak() // if that fails it comes back after its ack deadline
-			return false
+			return r.keeps(msg, n)
 		case stopped:
 			return false
 		}

@@ -2,7 +2,6 @@ package pcgroups
 
 import (
 	"context"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,6 +68,8 @@ type runner struct {
 	taking  sync.Once
 	over    chan struct{} // closed by close: nothing more to look after
 	closing sync.Once
+	exited  chan struct{} // closed when a handler has ended the client's goroutine: no delivery comes any more
+	exit    sync.Once
 
 	waiting atomic.Bool // somebody waits for changed
 	mu      sync.Mutex
@@ -80,7 +81,7 @@ func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, mem *memo
 	r := &runner{
 		handle: handle, config: c, acks: c.AckPolicy != jetstream.AckNonePolicy, mem: mem,
 		report: func(event) {}, connected: func() bool { return true },
-		doubts: make(chan struct{}, 1), taken: make(chan struct{}), over: make(chan struct{}), open: make(map[*delivery]struct{}),
+		doubts: make(chan struct{}, 1), taken: make(chan struct{}), over: make(chan struct{}), exited: make(chan struct{}), open: make(map[*delivery]struct{}),
 	}
 	if c.AckPolicy == jetstream.AckExplicitPolicy && c.MaxAckPending != 1 {
 		r.par = newDispatcher(r, concurrency)
@@ -97,13 +98,17 @@ func (r *runner) deliver(msg jetstream.Msg) {
 		r.par.deliver(msg, n, seq, at)
 		return
 	}
-	if !at.IsZero() && time.Since(at) >= r.ackWaitOf(n) && !r.lastDelivery(n) {
+	if !at.IsZero() && time.Since(at) >= r.ackWaitOf(n) && !r.lastDelivery(n) && !r.inARow() {
 		return // it is another instance's by now
 	}
 	switch intake(r.intake.Load()) {
 	case intakeDrop:
 		return
 	case intakeStale:
+		if r.inARow() {
+			r.keeps(msg, n)
+			return
+		}
 		if !r.lastDelivery(n) {
 			// It came after the late handler began. When that is longer ago than the
 			// server waits, another instance has it, from whom a Nak would take it.
@@ -178,60 +183,6 @@ func (r *runner) run(msg jetstream.Msg, n, seq uint64) {
 	r.current.Store(d)
 	r.wake()
 	r.call(m)
-}
-
-// call calls the handler.
-func (r *runner) call(m *Msg) {
-	d := &m.delivery
-	if cause := r.cause.Load(); cause != nil {
-		d.end(*cause)
-	}
-	defer r.returned(d)
-	r.handle(m)
-}
-
-// returned is deferred around the handler: it turns a panic into the session's
-// error and leaves the message unacknowledged.
-func (r *runner) returned(d *delivery) {
-	if v := recover(); v != nil {
-		r.fail(&PanicError{Value: v, Stack: debug.Stack()})
-	}
-	// Together with settle: whichever of the two is second sees the other.
-	d.returned.Store(true)
-	if r.par != nil {
-		return // the worker sees to the rest
-	}
-	if r.acks && !d.settled.Load() {
-		r.mu.Lock()
-		if !d.settled.Load() {
-			r.open[d] = struct{}{}
-			r.forget()
-		}
-		r.mu.Unlock()
-	}
-	r.current.Store(nil)
-	r.wake()
-}
-
-// forget drops deliveries that were never settled and whose deadline is past,
-// once there are many: their messages are other deliveries' business. r.mu is held.
-func (r *runner) forget() {
-	if len(r.open)&1023 != 0 {
-		return
-	}
-	now := time.Now().UnixNano()
-	for d := range r.open {
-		if d.deadline.Load() < now {
-			delete(r.open, d)
-		}
-	}
-}
-
-// fail ends the session because of its handler. Nothing more is started here.
-func (r *runner) fail(err error) {
-	r.failed.Store(true)
-	r.shut(intakeGiveBack)
-	r.report(evHandlerFailed{err})
 }
 
 // settle takes note of a delivery that was acknowledged, terminated or given

@@ -77,3 +77,76 @@ func TestAckAllLeavesNothingOut(t *testing.T) {
 		}
 	})
 }
+
+// ackAll is a runner of a consumer with limited deliveries whose handler acknowledges
+// all, and what it has run.
+func ackAll(t *testing.T, pending, deliveries int, handle func(seq uint64)) (r *runner, log *told, run *[]uint64) {
+	t.Helper()
+	log, run = &told{begin: time.Now()}, new([]uint64)
+	r = newRunner(func(m jetstream.Msg) {
+		_, seq := replyInfo(m.Reply())
+		*run = append(*run, seq)
+		handle(seq)
+		_ = m.Ack()
+	}, jetstream.ConsumerConfig{AckPolicy: jetstream.AckAllPolicy, MaxAckPending: pending, MaxDeliver: deliveries, AckWait: reignWait}, new(memory), 1)
+	return r, log, run
+}
+
+// Prevents: a message acknowledged unhandled by one at its last delivery, as it was
+// held for another instance when its session stopped, or had waited behind a late
+// handler.
+func TestAckAllLastDeliveryTakesNothingAlong(t *testing.T) {
+	t.Run("held", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r, log, run := ackAll(t, 100, 3, func(uint64) {})
+			defer r.close()
+			r.reign = (&fakeLookout{log: log, led: time.Now()}).reign
+			time.AfterFunc(time.Second, func() { r.shut(intakeGiveBack); r.withdrawn() })
+			r.deliver(redelivered(log, 5, 2))
+			r.deliver(redelivered(log, 6, 3))
+			r.lastCame()
+			if !slices.Equal(*run, []uint64{5, 6}) {
+				t.Errorf("run %v; %v", *run, log.list)
+			}
+		})
+	})
+	t.Run("behind a late handler", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r, log, run := ackAll(t, 100, 2, func(seq uint64) {
+				if seq == 4 {
+					<-time.After(reignWait + time.Second)
+				}
+			})
+			ended, over := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(over)
+				r.shut(intakeGiveBack)
+				r.drain(pullOf(ended), actDrain{unstarted: intakeGiveBack}, func(event) {}, nil)
+			}()
+			r.run(redelivered(log, 4, 1), 1, 4)
+			r.deliver(redelivered(log, 5, 1))
+			r.deliver(redelivered(log, 6, 2))
+			close(ended)
+			<-over
+			if !slices.Equal(*run, []uint64{4, 5, 6}) {
+				t.Errorf("run %v; %v", *run, log.list)
+			}
+		})
+	})
+}
+
+// Prevents: a message at its last delivery run beside another instance that is at it,
+// as a new leader gave it out too early to a session that stops.
+func TestAckAllLastDeliveryIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, log, run := ackAll(t, 1, 2, func(uint64) {})
+		defer r.close()
+		r.reign = (&fakeLookout{log: log, led: time.Now()}).reign
+		r.shut(intakeGiveBack)
+		r.withdrawn()
+		r.deliver(redelivered(log, 5, 2))
+		if held := time.Since(log.begin); held < reignWait || len(*run) != 1 {
+			t.Errorf("run %v after %v", *run, held)
+		}
+	})
+}

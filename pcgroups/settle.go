@@ -10,6 +10,11 @@ func (r *runner) waitOver(stopped <-chan struct{}, settle bool) (late *delivery)
 	for {
 		changed := r.wait()
 		select {
+		case <-r.exited:
+			stopped = neverStarted // it never would
+		default:
+		}
+		select {
 		case <-stopped:
 			stopped = nil
 			r.lastCame()

@@ -105,7 +105,7 @@ func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (do
 	switch {
 	case early > 0 && x.log.fenced:
 		return false, early, err
-	case x.log.fenced && len(x.log.doubtful()) > x.doubts && x.r.newPin(effectiveAckWait(x.r.config)):
+	case x.log.fenced && x.unseen():
 		return false, 0, err // more came since that was looked at
 	case !x.log.fenced:
 		return true, 0, err
@@ -125,6 +125,12 @@ func (x *dispatcher) unfence(ctx context.Context, server lookout, late bool) (do
 	return done, 0, err
 }
 
+// unseen tells whether messages came that another instance may be at since early
+// looked at such. x.mu is held.
+func (x *dispatcher) unseen() bool {
+	return x.log.redelivered != x.doubts && x.r.newPin(effectiveAckWait(x.r.config))
+}
+
 // clear lets messages start in spite of the fence before which all of their
 // partition are settled. Only the partitions of which another instance has an earlier
 // message wait for it then; and of two instances that wait for each other, as the pin
@@ -142,8 +148,8 @@ func (x *dispatcher) clear(ctx context.Context, server lookout) (any bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.blind = err != nil
-	if x.fences != fences {
-		return false // what was learnt is from before
+	if x.fences != fences || x.unseen() {
+		return false // what was learnt is from before, or more came that is to be looked at first
 	}
 	for i, p := range candidates {
 		if i < len(next) && next[i] && x.log.clear(p) {
