@@ -49,7 +49,10 @@
 //
 // A handler that outlives its deadline has its context cancelled there; from then
 // on that one message may run elsewhere too, and nothing behind it starts here.
-// Not promised: order without acknowledgement (AckNone); beside instances of
+// Not promised: order without acknowledgement (AckNone), or with AckAll, which a
+// static group may have: messages are handled one after another as they come, and
+// each acknowledgement takes along all before it, what was given back among them.
+// Nor beside instances of
 // orbit.go in the same member; for messages acknowledged past the session, by
 // their reply subject, sooner than after one ack deadline; after the process or
 // its network stood still for longer than the deadline; with a single server that
