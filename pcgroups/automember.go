@@ -176,7 +176,7 @@ func (l *loop) leave(ctx context.Context, mem *memory, a actLeave) (left evLeft)
 	if !b.connected() {
 		return refused(errors.New("the connection is down"))
 	}
-	if err := l.barrier(ctx, mem); err != nil {
+	if err := l.handOver(ctx, mem); err != nil {
 		return refused(err)
 	}
 	var err error

@@ -34,6 +34,8 @@ type backend interface {
 	// barrier returns when the server has processed every acknowledgement sent
 	// before, of which the one with this reply subject is the last.
 	barrier(ctx context.Context, acked string) error
+	// applied waits a while until the stream has let go of an acknowledged message.
+	applied(ctx context.Context, seq uint64)
 	// standing tells what the consumer has in flight.
 	standing(ctx context.Context) (standing, error)
 	// unstick acknowledges a message that came again, and sees to it that the
@@ -290,8 +292,6 @@ func (b *natsBackend) unpin(ctx context.Context, pin string) error {
 	}
 	return err
 }
-
-func (b *natsBackend) connected() bool { return b.js.Conn().IsConnected() }
 
 func (b *natsBackend) closed() (<-chan nats.Status, func()) {
 	ch := b.js.Conn().StatusChanged(nats.CLOSED)

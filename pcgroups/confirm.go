@@ -115,3 +115,32 @@ func (r *runner) confirmed(server confirmer, created time.Time, most time.Durati
 	}
 	return server.barrier(ctx, d.Reply()) == nil
 }
+
+const (
+	appliedLook = 5 * time.Millisecond
+	appliedMost = time.Second
+)
+
+// applied makes sure that a message is not delivered again by the next consumer. In a
+// cluster the consumer's leader answers an acknowledgement before it has come to where
+// the stream's leader is, and what is not there when the consumer is deleted, which
+// takes another way, is lost. Acknowledgements come there in the order they were sent.
+func (b *natsBackend) applied(ctx context.Context, seq uint64) {
+	if !b.fl.removesAcked {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, appliedMost)
+	defer cancel()
+	for {
+		if gone, err := b.gone(ctx, seq); err == nil && gone {
+			return
+		}
+		select {
+		case <-time.After(appliedLook):
+		case <-ctx.Done():
+			return // it is handled again
+		}
+	}
+}
+
+func (b *natsBackend) connected() bool { return b.js.Conn().IsConnected() }

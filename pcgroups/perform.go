@@ -97,11 +97,22 @@ func (l *loop) release(ctx context.Context, mem *memory, a actRelease) error {
 	if !a.final {
 		// A server that is deaf to the last one will not take it later either. Who has
 		// its partition next handles that message again.
-		if err := l.barrier(ctx, mem); err != nil && !l.backend.deaf(ctx, mem.acked.Load().Reply()) {
+		if err := l.handOver(ctx, mem); err != nil && !l.backend.deaf(ctx, mem.acked.Load().Reply()) {
 			return err
 		}
 	}
 	return l.backend.release(ctx, a.created, mem.pinID(), a.final)
+}
+
+// handOver is barrier before the consumer is deleted. With many messages in flight
+// it also waits for the stream; with one, that may not be asked about messages
+// (guide "Permissions").
+func (l *loop) handOver(ctx context.Context, mem *memory) error {
+	err := l.barrier(ctx, mem)
+	if d := mem.acked.Load(); err == nil && d != nil && d.run.par != nil {
+		l.backend.applied(ctx, d.seq)
+	}
+	return err
 }
 
 // barrier waits until the server has processed our acknowledgements, which a
