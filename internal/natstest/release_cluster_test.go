@@ -1,9 +1,11 @@
 package natstest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
@@ -24,6 +26,9 @@ func TestReleaseClusterSurvivesAKill(t *testing.T) {
 	publish := func(id string) {
 		t.Helper()
 		Eventually(t, electionTimeout, func() error {
+			// Without a leader there is no answer.
+			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+			defer cancel()
 			_, err := js.Publish(ctx, "orders."+id, nil, jetstream.WithMsgID(id))
 			return err
 		})
@@ -44,6 +49,8 @@ func TestReleaseClusterSurvivesAKill(t *testing.T) {
 		t.Errorf("it moved from %s to %s", url, got)
 	}
 	Eventually(t, electionTimeout, func() error {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
 		info, err := s.Info(ctx)
 		if err != nil {
 			return err
