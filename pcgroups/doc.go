@@ -52,8 +52,7 @@
 // Not promised: order without acknowledgement (AckNone), or with AckAll, which a
 // static group may have: messages are handled one after another as they come, and
 // each acknowledgement takes along all before it, what was given back among them.
-// Nor beside instances of
-// orbit.go in the same member; for messages acknowledged past the session, by
+// Nor beside instances of orbit.go in the same member; for messages acknowledged past the session, by
 // their reply subject, sooner than after one ack deadline; after the process or
 // its network stood still for longer than the deadline; with a single server that
 // was killed before it had stored the consumer's state; and, where deliveries are

@@ -183,8 +183,8 @@ const (
 //
 // With WithKeepAlive the other may need longer than the ack wait, which only the
 // server can tell: it goes by the deadline from here on. So the message is left to it,
-// unless that would use up a delivery. A message that nobody else
-// would get is held, and then run, even if the session stops.
+// unless that would use up a delivery. A message that nobody else would get is held,
+// and then run, even if the session stops.
 func (r *runner) hold(msg jetstream.Msg, n, seq uint64) bool {
 	if n < 2 || r.reign == nil {
 		return true
