@@ -142,5 +142,3 @@ func (b *natsBackend) applied(ctx context.Context, seq uint64) {
 		}
 	}
 }
-
-func (b *natsBackend) connected() bool { return b.js.Conn().IsConnected() }

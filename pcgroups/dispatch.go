@@ -57,8 +57,7 @@ func newDispatcher(r *runner, most int) *dispatcher {
 }
 
 // deliver takes a message in, or gives it back: the n-th delivery of one, by its
-// sequence in the stream. It came just now, unless at says
-// when.
+// sequence in the stream. It came just now, unless at says when.
 func (x *dispatcher) deliver(msg jetstream.Msg, n, seq uint64, at time.Time) {
 	if at.IsZero() {
 		at = time.Now()

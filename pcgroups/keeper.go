@@ -111,3 +111,5 @@ func apiPrefix(js jetstream.JetStream) string {
 	}
 	return jetstream.DefaultAPIPrefix
 }
+
+func (b *natsBackend) connected() bool { return b.js.Conn().IsConnected() }
