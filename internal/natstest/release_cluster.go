@@ -99,7 +99,7 @@ func (c *ReleaseCluster) Restart(i int) {
 }
 
 // WaitReady waits until all nodes are healthy, agree on a meta leader, and that
-// has heard from each of them.
+// has heard from each of them, and that each knows them all.
 func (c *ReleaseCluster) WaitReady() {
 	c.t.Helper()
 	Eventually(c.t, releaseReady, c.ready)
@@ -125,6 +125,9 @@ func (c *ReleaseCluster) ready() error {
 			return fmt.Errorf("node-%d takes %q for the meta leader, another node %q", i, l, leader)
 		}
 		leader = js.Meta.Leader
+		if err := formed(n.MonitorURL, len(c.nodes)); err != nil {
+			return fmt.Errorf("node-%d: %w", i, err)
+		}
 		for _, r := range js.Meta.Replicas { // only the leader tells
 			if r.Current && !r.Offline {
 				current++
@@ -133,6 +136,24 @@ func (c *ReleaseCluster) ready() error {
 	}
 	if current < len(c.nodes)-1 {
 		return fmt.Errorf("%s has heard from %d others", leader, current)
+	}
+	return nil
+}
+
+// formed says whether the server knows all n nodes for members of the meta group,
+// with nothing of that left to be committed. For the reason see its twin in
+// package embedded: a cluster whose node is killed before may be without a leader
+// until that is back.
+func formed(url string, n int) error {
+	var status map[string]map[string]struct{ Size, Committed, PIndex int }
+	if err := monitor(url+"/raftz?group=_meta_", &status); err != nil {
+		return err
+	}
+	switch g := status["$SYS"]["_meta_"]; {
+	case g.Size != n:
+		return fmt.Errorf("knows %d of %d members of the meta group", g.Size, n)
+	case g.Committed != g.PIndex:
+		return fmt.Errorf("entry %d of the meta group is not committed, only %d", g.PIndex, g.Committed)
 	}
 	return nil
 }

@@ -163,6 +163,32 @@ func (c *Cluster) ready() error {
 		if h := srv.Healthz(nil); h.Status != "ok" {
 			return fmt.Errorf("%s is not healthy: %s", srv.Name(), h.Error)
 		}
+		if err := formed(srv, len(c.nodes)); err != nil {
+			return fmt.Errorf("%s: %w", srv.Name(), err)
+		}
+	}
+	return nil
+}
+
+// formed says whether the server knows all n nodes for members of the meta group,
+// with nothing of that left to be committed. The leader takes the nodes in one by
+// one; a server that is stopped between the entry that takes it in and its commit
+// does not campaign when it is back (raft.go switchToCandidate, 2.15.3), and, its
+// log being the longer one, votes for nobody who lacks the entry: two such nodes
+// of three are without a leader until the third is back.
+func formed(srv *server.Server, n int) error {
+	const meta = "_meta_"
+	status := srv.Raftz(&server.RaftzOptions{GroupFilter: meta})
+	if status == nil || len(*status) == 0 {
+		return errors.New("no meta group")
+	}
+	for _, groups := range *status { // of one account, the system's
+		switch g := groups[meta]; {
+		case g.Size != n:
+			return fmt.Errorf("knows %d of %d members", g.Size, n)
+		case g.Committed != g.PIndex:
+			return fmt.Errorf("entry %d is not committed, only %d", g.PIndex, g.Committed)
+		}
 	}
 	return nil
 }
