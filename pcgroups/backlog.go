@@ -87,8 +87,7 @@ func (b *backlog) arrive(partition int, seq, deliveries uint64, body jetstream.M
 		}
 		l.blind = l.blind || slices.ContainsFunc(l.queue[i:], func(w waiting) bool { return w.hand != nil })
 		l.uncleared(seq)
-		l.array, l.queue = grow(l.array, l.queue)
-		l.queue = slices.Insert(l.queue, i, waiting{seq: seq})
+		l.insert(i, seq)
 		b.size++
 	}
 	w := &l.queue[i]
@@ -146,15 +145,15 @@ func (b *backlog) turn() int {
 	return slices.IndexFunc(b.ready, b.cleared)
 }
 
-// start takes the next message to run. One whose time is up is not started, as
-// another instance may have it by now, unless nobody else gets it.
-func (b *backlog) start(now int64) (l *lane, w waiting, ok bool) {
+// start takes the next message to run; body is nil if there is none. One whose time
+// is up is not started, as another instance may have it by now, unless nobody else
+// gets it. w is to be used before anything else is done to the backlog.
+func (b *backlog) start(now int64) (l *lane, w *waiting, body jetstream.Msg) {
 	for b.may() {
 		turn := b.turn()
 		l = b.ready[turn]
 		if turn == 0 {
-			b.ready[0] = nil
-			b.ready = b.ready[1:]
+			b.ready = b.ready[1:] // lanes stay anyway, and clearing it would take its time
 		} else {
 			b.ready = slices.Delete(b.ready, turn, turn+1)
 		}
@@ -163,29 +162,19 @@ func (b *backlog) start(now int64) (l *lane, w waiting, ok bool) {
 		if i < 0 {
 			continue
 		}
-		p := &l.queue[i]
-		if p.until <= now && !b.last(p) {
-			p.body = nil
-			b.bodies--
-			l.uncleared(p.seq)
+		w = &l.queue[i]
+		body, w.body = w.body, nil
+		b.bodies--
+		if w.until <= now && !b.last(w) {
+			l.uncleared(w.seq)
 			b.offer(l)
 			continue
 		}
-		w = *p
-		p.body, p.running = nil, true
-		b.bodies--
-		l.busy = true
+		w.running, l.busy = true, true
 		b.running++
-		return l, w, true
+		return l, w, body
 	}
-	return nil, waiting{}, false
-}
-
-// take tells who has a message that was started.
-func (b *backlog) take(l *lane, seq uint64, h hand) {
-	if i, found := l.find(seq); found {
-		l.queue[i].hand, l.queue[i].foreign = h, false
-	}
+	return nil, nil, nil
 }
 
 // holder is the newest delivery of a message that was started.
@@ -198,8 +187,7 @@ func (b *backlog) holder(partition int, seq uint64) hand {
 }
 
 // finish takes note that the handler of a message has returned.
-func (b *backlog) finish(partition int, seq uint64, settled bool) {
-	l := b.lane(partition)
+func (b *backlog) finish(l *lane, seq uint64, settled bool) {
 	b.running--
 	l.busy = false
 	if i, found := l.find(seq); found {
@@ -235,7 +223,7 @@ func (b *backlog) remove(l *lane, i int, acked bool) {
 		l.gaveUp[w.seq] = struct{}{}
 	}
 	if i == 0 {
-		l.queue[0] = waiting{}
+		w.body, w.hand = nil, nil
 		if l.queue = l.queue[1:]; len(l.queue) == 0 && cap(l.array) > 64 {
 			l.array, l.queue = nil, nil // a burst's, which need not stay
 		}

@@ -103,7 +103,7 @@ func (b *backlog) pass() {
 
 // doubt counts how often in a row it looked as if the server had no use for the
 // message any more.
-func (b *backlog) doubt(partition int, seq uint64, doubtful bool) int {
+func (b *backlog) doubt(partition int, seq uint64, doubtful bool) int32 {
 	l := b.lane(partition)
 	i, found := l.find(seq)
 	switch {

@@ -25,14 +25,14 @@ type waiting struct {
 	seq        uint64
 	deliveries uint64
 	body       jetstream.Msg // nil: was started, or there was no room for it
+	hand       hand          // whose handler was started
 	until      int64         // the server waits for it that long at least
 	naked      int64         // it was given back, to come again from then on
+	asked      int64         // when the server was last asked about it
+	doubts     int32
 	running    bool
-	hand       hand  // whose handler was started
-	away       bool  // it was in hand when the pin was lost: the next delivery is another's
-	foreign    bool  // another may have had it since it was in hand here
-	asked      int64 // when the server was last asked about it
-	doubts     int
+	away       bool // it was in hand when the pin was lost: the next delivery is another's
+	foreign    bool // another may have had it since it was in hand here
 }
 
 // hand is a delivery whose handler was started.
@@ -42,6 +42,9 @@ type hand interface {
 	// ends is its ack deadline, which its handler may have extended.
 	ends() int64
 }
+
+// take tells who has a message that was started.
+func (w *waiting) take(h hand) { w.hand, w.foreign = h, false }
 
 // ends is until when the server waits for a message at least.
 func (w *waiting) ends() int64 {
@@ -55,10 +58,23 @@ func (w *waiting) ends() int64 {
 func (l *lane) find(seq uint64) (int, bool) {
 	n := len(l.queue)
 	if n == 0 || l.queue[n-1].seq < seq {
-		return n, false // the usual case
+		return n, false // the usual case of one that comes
+	}
+	if l.queue[0].seq >= seq {
+		return 0, l.queue[0].seq == seq // and of one that is settled
 	}
 	i := sort.Search(n, func(i int) bool { return l.queue[i].seq >= seq })
 	return i, l.queue[i].seq == seq
+}
+
+// insert puts a message where it stands in the queue.
+func (l *lane) insert(i int, seq uint64) {
+	l.array, l.queue = grow(l.array, l.queue)
+	if i == len(l.queue) {
+		l.queue = append(l.queue, waiting{seq: seq})
+		return
+	}
+	l.queue = slices.Insert(l.queue, i, waiting{seq: seq})
 }
 
 // grow makes room at the end of a queue that is cut off at its beginning: in the
@@ -73,6 +89,6 @@ func grow[T any](array, queue []T) (inArray, grown []T) {
 		clear(queue)
 		return array, array
 	}
-	queue = slices.Grow(queue, 1)
+	queue = slices.Grow(queue, len(queue)+8) // more than as much again, for the next time
 	return queue, queue
 }

@@ -265,13 +265,13 @@ func (x *instance) pass() {
 
 // start runs the next handler, and tells what of the order it breaks.
 func (x *instance) start() error {
-	l, w, ok := x.b.start(x.s.now)
-	if !ok {
+	l, w, body := x.b.start(x.s.now)
+	if body == nil {
 		return nil
 	}
 	m := x.s.stored[w.seq-1]
 	h := &modelHand{spot: m.spot, at: x, msg: m, deliveries: w.deliveries, again: m.handled, fakeHand: fakeHand{end: w.until}}
-	x.b.take(l, w.seq, h)
+	w.take(h)
 	x.runs[m.spot] = h
 	m.started = max(m.started, w.deliveries)
 	// At its last delivery a message is run although its time is up, or in the end
@@ -336,7 +336,7 @@ func (x *instance) finish(h *modelHand, what string, delay int64) {
 	if h.msg.runs == h {
 		h.msg.runs = nil
 	}
-	x.b.finish(h.partition, h.seq, what == "ack")
+	x.b.finish(x.b.lane(h.partition), h.seq, what == "ack")
 	switch what {
 	case "nak":
 		x.b.nak(h.partition, h.seq, x.s.now+max(delay, 1))

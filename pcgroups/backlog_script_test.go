@@ -251,16 +251,16 @@ func (s *scripted) do(w []string) ([]string, error) {
 
 func (s *scripted) start(all bool) (out []string) {
 	for {
-		l, w, ok := s.b.start(s.now)
-		if !ok && len(out) == 0 {
+		l, w, body := s.b.start(s.now)
+		if body == nil && len(out) == 0 {
 			return []string{"nothing"}
 		}
-		if !ok {
+		if body == nil {
 			return out
 		}
 		at, h := spot{l.partition, w.seq}, &fakeHand{end: w.until}
 		s.hands[at] = h
-		s.b.take(l, w.seq, h)
+		w.take(h)
 		out = append(out, fmt.Sprintf("run %v, delivery %d", at, w.deliveries))
 		if !all {
 			return out
@@ -270,7 +270,7 @@ func (s *scripted) start(all bool) (out []string) {
 
 func (s *scripted) done(at spot, how string, again int64) []string {
 	s.hands[at].left = how != ""
-	s.b.finish(at.partition, at.seq, how == "acked")
+	s.b.finish(s.b.lane(at.partition), at.seq, how == "acked")
 	if how == "nak" {
 		return s.nak(at, again)
 	}

@@ -30,7 +30,8 @@ func (r *runner) returned(d *delivery) {
 		r.fail(errExited)
 		if r.par != nil {
 			r.par.left(d)
-		} else {
+		}
+		if r.par == nil || d.here {
 			r.exit.Do(func() { close(r.exited) })
 		}
 	}

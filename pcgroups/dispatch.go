@@ -24,6 +24,9 @@ type dispatcher struct {
 	probe chan struct{}      // asks tend to look whether other instances have messages
 	cuts  <-chan nats.Status // tells that the connection was lost
 
+	clock  anchor // deliver's own
+	behind behind // deliver's own
+
 	mu      sync.Mutex
 	log     *backlog
 	runs    []*delivery // whose handler runs
@@ -31,6 +34,7 @@ type dispatcher struct {
 	asleep  int         // others
 	roused  int         // of those awake, the ones that sleep on for now
 	rouse   *sync.Cond  // there is something to run, or nothing any more
+	quick   int         // how many handlers in a row were
 	seen    bool        // a message
 	fences  int         // how often the fence went up
 	waited  bool        // the fence is kept up for what a new leader has delivered too early; tend's own
@@ -60,7 +64,7 @@ func newDispatcher(r *runner, most int) *dispatcher {
 // sequence in the stream. It came just now, unless at says when.
 func (x *dispatcher) deliver(msg jetstream.Msg, n, seq uint64, at time.Time) {
 	if at.IsZero() {
-		at = time.Now()
+		at = x.clock.now()
 	}
 	if seq == 0 {
 		return // nothing that could be acknowledged
@@ -72,7 +76,7 @@ func (x *dispatcher) deliver(msg jetstream.Msg, n, seq uint64, at time.Time) {
 		x.fence()
 	default:
 	}
-	until := at.Add(x.r.ackWaitOf(n)).UnixNano()
+	until := x.behind.came(at).Add(x.r.ackWaitOf(n)).UnixNano()
 	partition, body := leadingPartition(msg.Subject()), msg
 	x.mu.Lock()
 	if x.limit > 0 && x.log.bodies >= x.limit {
@@ -88,7 +92,7 @@ func (x *dispatcher) deliver(msg jetstream.Msg, n, seq uint64, at time.Time) {
 	case intakeGiveBack, intakeStale:
 		if !x.log.paused && !x.r.lastDelivery(n) {
 			x.mu.Unlock()
-			_ = msg.Nak() // if that fails it comes back after its ack deadline
+			x.nakAll([]given{{msg, until}})
 			return
 		}
 	}
@@ -97,6 +101,9 @@ func (x *dispatcher) deliver(msg jetstream.Msg, n, seq uint64, at time.Time) {
 		x.look() // the fence is up; without a pin nothing else would say so
 	}
 	fresh := x.log.arrive(partition, seq, n, body, until)
+	if x.mayRunHere() {
+		x.runHere(at)
+	}
 	x.dispatch()
 	x.mu.Unlock()
 	if !fresh {
@@ -132,95 +139,6 @@ func (x *dispatcher) dispatch() {
 	}
 }
 
-// work is the goroutine of a worker. It ends with the dispatcher.
-func (x *dispatcher) work() {
-	x.mu.Lock() // not deferred: a handler may end its goroutine (runtime.Goexit) without it
-	for {
-		x.runAll()
-		x.workers--
-		x.room.Broadcast()
-		x.r.wake()
-		for x.asleep++; x.roused == 0; x.rouse.Wait() {
-			if x.log.most == 0 {
-				x.asleep--
-				x.mu.Unlock()
-				return
-			}
-		}
-		x.roused--
-	}
-}
-
-// runAll runs handlers until there is nothing to run.
-func (x *dispatcher) runAll() {
-	for intake(x.r.intake.Load()) == intakeRun || x.log.closing {
-		now := time.Now()
-		l, w, ok := x.log.start(now.UnixNano())
-		if !ok {
-			break
-		}
-		m := &Msg{delivery{Msg: w.body, run: x.r, partition: l.partition, seq: w.seq, begun: now, wait: x.r.ackWaitOf(w.deliveries)}}
-		d := &m.delivery
-		d.deadline.Store(w.until)
-		x.log.take(l, w.seq, d)
-		x.room.Broadcast()
-		d.slot = len(x.runs)
-		x.runs = append(x.runs, d)
-		x.r.wake()
-		x.mu.Unlock()
-		x.run(m)
-		x.mu.Lock()
-		if over := x.ran(d); over != nil {
-			x.mu.Unlock()
-			x.tell(over)
-			x.mu.Lock()
-		}
-	}
-}
-
-// ran is called when a handler is over.
-func (x *dispatcher) ran(d *delivery) (over *evGivenUp) {
-	last := len(x.runs) - 1
-	x.runs[d.slot] = x.runs[last]
-	x.runs[d.slot].slot = d.slot
-	x.runs[last] = nil
-	x.runs = x.runs[:last]
-	over = x.finish(d)
-	x.r.wake()
-	return over
-}
-
-// left is called when a handler has ended its worker.
-func (x *dispatcher) left(d *delivery) {
-	x.mu.Lock()
-	x.workers--
-	over := x.ran(d)
-	x.mu.Unlock()
-	x.r.wake()
-	x.tell(over)
-}
-
-// run calls the handler. It has the whole ack wait, although the message may have
-// waited for its turn.
-func (x *dispatcher) run(m *Msg) {
-	if d := &m.delivery; d.until().Sub(d.begun) < d.wait*9/10 && d.Msg.InProgress() == nil {
-		x.r.extend(d)
-	}
-	x.r.call(m)
-}
-
-// finish takes note that a handler has returned.
-func (x *dispatcher) finish(d *delivery) (over *evGivenUp) {
-	again := d.again.Load()
-	x.log.finish(d.partition, d.seq, d.settled.Load() && again == 0)
-	if again != 0 {
-		over = x.nak(d, again)
-	}
-	x.dispatch()
-	x.room.Broadcast()
-	return over
-}
-
 // settled takes note that a message was settled after its handler had returned.
 func (x *dispatcher) settled(d *delivery) {
 	x.mu.Lock()
@@ -228,10 +146,10 @@ func (x *dispatcher) settled(d *delivery) {
 	if again := d.again.Load(); again != 0 {
 		over = x.nak(d, again)
 	} else {
-		x.log.settle(d.partition, d.seq)
+		x.log.settle(d.lane.partition, d.seq)
 	}
 	x.dispatch()
-	x.room.Broadcast()
+	x.roomier()
 	x.mu.Unlock()
 	x.tell(over)
 }
@@ -239,11 +157,11 @@ func (x *dispatcher) settled(d *delivery) {
 // nak takes note that a message was given back by its newest handler. An earlier
 // one may say so late.
 func (x *dispatcher) nak(d *delivery, again int64) *evGivenUp {
-	if x.log.holder(d.partition, d.seq) != hand(d) {
+	if x.log.holder(d.lane.partition, d.seq) != hand(d) {
 		return nil
 	}
-	if n, over := x.log.nak(d.partition, d.seq, again); over {
-		return &evGivenUp{d.partition, d.seq, n}
+	if n, over := x.log.nak(d.lane.partition, d.seq, again); over {
+		return &evGivenUp{d.lane.partition, d.seq, n}
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (r *runner) survey(now time.Time, tick time.Duration) (overdue bool, next t
 		return false, next
 	}
 	for _, d := range r.running() {
-		if now.Sub(d.begun) < r.keepAlive && r.connected() && !d.settled.Load() {
+		if now.Sub(r.made)-d.begun < r.keepAlive && r.connected() && !d.settled.Load() {
 			_ = d.InProgress() // if it fails the deadline stays as it was
 		}
 		left := d.until().Sub(now)

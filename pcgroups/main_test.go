@@ -19,8 +19,9 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m,
 		// The embedded server's own: when a stream goes while it is asking for its
-		// source, these wait for an answer for up to 30 s.
+		// source or what it mirrors, these wait for an answer for up to 30 s.
 		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*stream).trySetupSourceConsumer.func3"),
+		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*stream).setupMirrorConsumer.func3"),
 		goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*stream).tryDeleteSourcingConsumer.func1"),
 	)
 }

@@ -3,9 +3,7 @@ package pcgroups
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
-	"sync"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -59,12 +57,18 @@ func (m *ConsumerGroupMsg) Partition() int {
 
 // leadingPartition is the partition number in front of a subject, or -1.
 func leadingPartition(subject string) int {
-	token, _, _ := strings.Cut(subject, ".")
-	p, err := strconv.ParseUint(token, 10, 31)
-	if err != nil {
+	p, i := 0, 0
+	for ; i < len(subject) && subject[i] != '.'; i++ {
+		digit := int(subject[i]) - '0'
+		if digit < 0 || digit > 9 || p > (math.MaxInt32-digit)/10 {
+			return -1
+		}
+		p = p*10 + digit
+	}
+	if i == 0 {
 		return -1
 	}
-	return int(p)
+	return p
 }
 
 // Unwrap returns the message as the consumer's stream carries it: with the
@@ -79,19 +83,20 @@ type delivery struct {
 	handlerContext
 
 	run      *runner       // nil outside of a session
-	begun    time.Time     // when the handler was called
+	begun    time.Duration // when the handler was called, after the runner was made
 	wait     time.Duration // how long the server waits for it; 0: for ever
 	deadline atomic.Int64  // when the server takes the message back, in Unix nanoseconds
+	again    atomic.Int64  // when it comes again if it was given back, in Unix nanoseconds
 	settling atomic.Bool   // being, perhaps, or
 	settled  atomic.Bool   // acknowledged, terminated or given back
-	again    atomic.Int64  // when it comes again if it was given back, in Unix nanoseconds
 	returned atomic.Bool   // the handler did
 	back     bool          // by returning, or by a panic: it did not end its goroutine
 
-	partition int    // of a dispatcher's
-	seq       uint64 // in the consumer's stream
-	pin       string // it came under, with one message in flight
-	slot      int    // where its dispatcher keeps it while it runs
+	seq  uint64  // in the consumer's stream
+	pin  *string // it came under, with one message in flight
+	lane *lane   // of a dispatcher's
+	slot int32   // where its dispatcher keeps it while it runs
+	here bool    // it runs in the client's goroutine
 }
 
 // Ack acknowledges the message: it is done and the next one of its partition can
@@ -209,53 +214,3 @@ func handlerFunc(handle func(context.Context, *Msg) error, ack bool) func(jetstr
 }
 
 func (d *delivery) until() time.Time { return time.Unix(0, d.deadline.Load()) }
-
-// handlerContext is the context of one handler call. It is part of the delivery,
-// and nothing is made for a handler that does not look at it: with a context and
-// a timer for each message, handling one that does nothing took six times as long.
-type handlerContext struct {
-	mu   sync.Mutex
-	done chan struct{} // made when it is asked for
-	err  error
-}
-
-var _ context.Context = (*handlerContext)(nil)
-
-// Deadline is not known: InProgress moves it.
-func (c *handlerContext) Deadline() (time.Time, bool) { return time.Time{}, false }
-
-// Value returns nothing.
-func (c *handlerContext) Value(any) any { return nil }
-
-// Done is closed when the handler should give up.
-func (c *handlerContext) Done() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.done == nil {
-		c.done = make(chan struct{})
-		if c.err != nil {
-			close(c.done)
-		}
-	}
-	return c.done
-}
-
-// Err tells why it should.
-func (c *handlerContext) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
-}
-
-// end ends the context, once.
-func (c *handlerContext) end(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return
-	}
-	c.err = err
-	if c.done != nil {
-		close(c.done)
-	}
-}

@@ -194,7 +194,7 @@ func (r *runner) hold(msg jetstream.Msg, n, seq uint64) bool {
 		return true
 	}
 	pin := r.mem.pinID()
-	if d := r.mem.begun.Load(); d != nil && d.seq == seq && d.pin == pin {
+	if d := r.mem.begun.Load(); d != nil && d.seq == seq && named(d.pin) == pin {
 		return true // it was ours the last time, too
 	}
 	stored := storedAt(msg.Reply())

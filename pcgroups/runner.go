@@ -33,11 +33,13 @@ type memory struct {
 	repeated atomic.Uint64            // acknowledged, and delivered as if for the first time yet; 0: none
 }
 
-func (m *memory) pinID() string {
-	if p := m.pin.Load(); p != nil {
-		return *p
+func (m *memory) pinID() string { return named(m.pin.Load()) }
+
+func named(pin *string) string {
+	if pin == nil {
+		return ""
 	}
-	return ""
+	return *pin
 }
 
 // runner stands between the deliveries of one pull and the handler. With one
@@ -56,6 +58,8 @@ type runner struct {
 	mem       *memory
 	par       *dispatcher // nil: the server delivers one at a time, or keeps no order
 	reply     replyReader // deliver's own
+	clock     anchor      // deliver's own, unless par is set
+	made      time.Time
 
 	failed  atomic.Bool     // the handler did
 	row     []jetstream.Msg // see inARow; deliver's own until the pull has ended
@@ -79,7 +83,7 @@ type runner struct {
 
 func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, mem *memory, concurrency int) *runner {
 	r := &runner{
-		handle: handle, config: c, acks: c.AckPolicy != jetstream.AckNonePolicy, mem: mem,
+		handle: handle, config: c, acks: c.AckPolicy != jetstream.AckNonePolicy, mem: mem, made: time.Now(),
 		report: func(event) {}, connected: func() bool { return true },
 		doubts: make(chan struct{}, 1), taken: make(chan struct{}), over: make(chan struct{}), exited: make(chan struct{}), open: make(map[*delivery]struct{}),
 	}
@@ -112,7 +116,7 @@ func (r *runner) deliver(msg jetstream.Msg) {
 		if !r.lastDelivery(n) {
 			// It came after the late handler began. When that is longer ago than the
 			// server waits, another instance has it, from whom a Nak would take it.
-			if late := r.late.Load(); late != nil && time.Since(late.begun) < r.ackWaitOf(n) {
+			if late := r.late.Load(); late != nil && time.Since(r.made)-late.begun < r.ackWaitOf(n) {
 				_ = msg.Nak()
 			}
 			return
@@ -173,11 +177,12 @@ func (r *runner) shut(in intake) {
 }
 
 func (r *runner) run(msg jetstream.Msg, n, seq uint64) {
-	m := &Msg{delivery{Msg: msg, run: r, begun: time.Now(), seq: seq, pin: r.mem.pinID()}}
+	now := r.clock.now()
+	m := &Msg{delivery{Msg: msg, run: r, begun: now.Sub(r.made), seq: seq, pin: r.mem.pin.Load()}}
 	d := &m.delivery
 	if r.acks {
 		d.wait = r.ackWaitOf(n)
-		d.deadline.Store(d.begun.Add(d.wait).UnixNano())
+		d.deadline.Store(now.UnixNano() + int64(d.wait))
 	}
 	r.mem.begun.Store(d)
 	r.current.Store(d)
