@@ -103,8 +103,10 @@ func isZero(v any) bool {
 // can be. A shorter ack wait would make the server deliver an unacknowledged
 // message again at once, even if its handler is running.
 func (b *natsBackend) adjust(ctx context.Context) (evAdjusted, jetstream.ConsumerConfig) {
-	b.changing.Lock()
-	defer b.changing.Unlock()
+	if !b.changing.enter(ctx) {
+		return evAdjusted{err: ctx.Err()}, jetstream.ConsumerConfig{}
+	}
+	defer b.changing.leave()
 	info, err := b.info(ctx)
 	if err != nil {
 		return evAdjusted{err: err}, jetstream.ConsumerConfig{}

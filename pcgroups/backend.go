@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -80,7 +79,7 @@ type natsBackend struct {
 	user                  jetstream.ConsumerConfig
 
 	idle     idleConsumer // as join found it the last times
-	changing sync.Mutex   // held while the consumer's settings are not what they should be
+	changing turnstile    // passed while the consumer's settings are not what they should be
 	server   connectedTo
 }
 
@@ -103,9 +102,11 @@ func (b *natsBackend) look(ctx context.Context) (evLooked, jetstream.ConsumerCon
 	if err != nil {
 		return evLooked{err: err}, none
 	}
-	b.changing.Lock()
+	if !b.changing.enter(ctx) {
+		return evLooked{err: ctx.Err()}, none
+	}
 	info, err := b.info(ctx)
-	b.changing.Unlock()
+	b.changing.leave()
 	switch {
 	case err == nil:
 		return evLooked{

@@ -27,7 +27,8 @@ type consumeOptions struct {
 // given. Messages of one partition are still handled one at a time, in order. It
 // needs explicit acknowledgement and a MaxAckPending of more than 1 to be of use:
 // the server delivers no more than that ahead. Handlers must be ready to be called
-// by several goroutines. With n below 1, or above it without explicit
+// by several goroutines; with n of 1 they are called one after the other, but not
+// always by the same. With n below 1, or above it without explicit
 // acknowledgement, joining fails with [ErrInvalidConfig] and a [*ConfigError] about
 // "concurrency".
 func WithConcurrency(n int) ConsumeOption {
@@ -141,7 +142,7 @@ func consume(ctx context.Context, js jetstream.JetStream, fl *flavour, stream, g
 		return nil, name(err)
 	}
 	o.check = deriveTimers(config.AckWait).selfCheck
-	b := &natsBackend{fl: fl, js: js, stream: stream, group: group, member: member, user: config}
+	b := &natsBackend{fl: fl, js: js, stream: stream, group: group, member: member, user: config, changing: newTurnstile()}
 	enrolled := false
 	first, err := b.prepare(ctx, handle)
 	if o.rejoin && (errors.Is(err, ErrGroupNotFound) || errors.Is(err, ErrStreamNotFound) || errors.Is(err, ErrMemberNotInGroup)) {

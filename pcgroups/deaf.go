@@ -86,10 +86,10 @@ func (b *natsBackend) unstick(ctx context.Context, msg jetstream.Msg, pin string
 	if b.acknowledge(ctx, msg, patience) {
 		return false, nil
 	}
-	if !b.lock(ctx) {
+	if !b.changing.enter(ctx) {
 		return false, ctx.Err()
 	}
-	defer b.changing.Unlock()
+	defer b.changing.leave()
 	info, err := b.info(ctx)
 	if err != nil || pinOf(info) != pin || info.Config.MaxAckPending != 1 || !deafTo(msg.Reply(), info) {
 		return false, err
@@ -133,17 +133,22 @@ func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	return own, func() { stop(); cancel() }
 }
 
-// lock takes b.changing, unless ctx ends before: who has it waits for the server.
-func (b *natsBackend) lock(ctx context.Context) bool {
-	for !b.changing.TryLock() {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(5 * time.Millisecond):
-		}
+// turnstile lets one in at a time, who may have to wait for the server meanwhile.
+type turnstile chan struct{}
+
+func newTurnstile() turnstile { return make(turnstile, 1) }
+
+// enter waits until nobody is in, unless ctx ends before.
+func (t turnstile) enter(ctx context.Context) bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
 	}
-	return true
 }
+
+func (t turnstile) leave() { <-t }
 
 func (b *natsBackend) update(ctx context.Context, c jetstream.ConsumerConfig) error {
 	_, err := ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) {

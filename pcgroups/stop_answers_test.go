@@ -125,17 +125,17 @@ func TestLimitIsPutBackAfterStop(t *testing.T) {
 
 // Prevents: a Stop that waits for as long as another request of the session does.
 func TestUnstickDoesNotWaitForALook(t *testing.T) {
-	b := new(natsBackend)
-	b.changing.Lock()
+	look := newTurnstile()
+	look.enter(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
-	took := make(chan bool)
-	go func() { took <- b.lock(ctx) }()
+	entered := make(chan bool)
+	go func() { entered <- look.enter(ctx) }()
 	cancel()
-	if <-took {
-		t.Error("it has what another has")
+	if <-entered {
+		t.Error("it is in while another is")
 	}
-	b.changing.Unlock()
-	if !b.lock(t.Context()) {
-		t.Error("it does not have what nobody has")
+	look.leave()
+	if !look.enter(t.Context()) {
+		t.Error("it is not in although nobody else is")
 	}
 }
