@@ -47,4 +47,13 @@ func TestHandOverWaitsForTheStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-over
+
+	if err := js.DeleteStream(ctx, "ORDERS-workers"); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	b.applied(ctx, 1)
+	if took := time.Since(begun); took > appliedMost/2 {
+		t.Errorf("waited for %v for a stream that is gone", took)
+	}
 }

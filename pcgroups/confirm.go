@@ -132,7 +132,7 @@ func (b *natsBackend) applied(ctx context.Context, seq uint64) {
 	ctx, cancel := context.WithTimeout(ctx, appliedMost)
 	defer cancel()
 	for {
-		if gone, err := b.gone(ctx, seq); err == nil && gone {
+		if gone, err := b.gone(ctx, seq); gone || errors.Is(err, jetstream.ErrStreamNotFound) {
 			return
 		}
 		select {
