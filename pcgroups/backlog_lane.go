@@ -89,6 +89,6 @@ func grow[T any](array, queue []T) (inArray, grown []T) {
 		clear(queue)
 		return array, array
 	}
-	queue = slices.Grow(queue, len(queue)+8) // more than as much again, for the next time
+	queue = slices.Grow(queue, len(queue)+1) // twice as much and more, or it would not do the next time
 	return queue, queue
 }
