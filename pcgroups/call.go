@@ -28,11 +28,11 @@ func (r *runner) returned(d *delivery) {
 	d.returned.Store(true)
 	if !d.back { // runtime.Goexit: its goroutine is gone, and ours with it
 		r.fail(errExited)
+		if r.par == nil || d.here {
+			r.exit.Do(func() { close(r.exited) }) // before those are woken who look at it
+		}
 		if r.par != nil {
 			r.par.left(d)
-		}
-		if r.par == nil || d.here {
-			r.exit.Do(func() { close(r.exited) })
 		}
 	}
 	if r.par != nil {

@@ -24,8 +24,11 @@ type dispatcher struct {
 	probe chan struct{}      // asks tend to look whether other instances have messages
 	cuts  <-chan nats.Status // tells that the connection was lost
 
-	clock  anchor // deliver's own
-	behind behind // deliver's own
+	clock  anchor // deliver's own, as what follows
+	behind behind
+	order  uint64 // of the newest delivery
+
+	enough time.Duration // see quickEnough
 
 	mu      sync.Mutex
 	log     *backlog
@@ -56,32 +59,37 @@ func newDispatcher(r *runner, most int) *dispatcher {
 	if r.config.MaxAckPending <= 0 {
 		x.limit = unlimited
 	}
+	x.enough = quickEnough(effectiveAckWait(r.config))
 	x.room, x.rouse = sync.NewCond(&x.mu), sync.NewCond(&x.mu)
 	return x
 }
 
-// deliver takes a message in, or gives it back: the n-th delivery of one, by its
-// sequence in the stream. It came just now, unless at says when.
-func (x *dispatcher) deliver(msg jetstream.Msg, n, seq uint64, at time.Time) {
+// deliver takes a message in, or gives it back. It came just now, unless at says
+// when.
+func (x *dispatcher) deliver(msg jetstream.Msg, c counts, at time.Time) {
 	if at.IsZero() {
 		at = x.clock.now()
 	}
-	if seq == 0 {
+	if c.seq == 0 {
 		return // nothing that could be acknowledged
 	}
+	// What was on its way when the connection broke, or for which the client had no
+	// room, comes again after its ack deadline, and this one may be a later one.
+	cut := x.skipped(c.order)
 	select {
 	case <-x.cuts:
-		// What was on its way when the connection broke comes again after its ack
-		// deadline, and this one may be a later one.
-		x.fence()
+		cut = true
 	default:
 	}
-	until := x.behind.came(at).Add(x.r.ackWaitOf(n)).UnixNano()
+	if cut {
+		x.fence()
+	}
+	n, until := c.deliveries, x.reckon(at, x.r.ackWaitOf(c.deliveries)).UnixNano()
 	partition, body := leadingPartition(msg.Subject()), msg
 	x.mu.Lock()
 	if x.limit > 0 && x.log.bodies >= x.limit {
 		// The first of a partition is always taken, as others wait for it.
-		if i, _ := x.log.lane(partition).find(seq); i > 0 && !x.await(n) {
+		if i, _ := x.log.lane(partition).find(c.seq); i > 0 && !x.await(n) {
 			body = nil // it comes again
 		}
 	}
@@ -100,8 +108,8 @@ func (x *dispatcher) deliver(msg jetstream.Msg, n, seq uint64, at time.Time) {
 		x.seen = true
 		x.look() // the fence is up; without a pin nothing else would say so
 	}
-	fresh := x.log.arrive(partition, seq, n, body, until)
-	if x.mayRunHere() {
+	fresh := x.log.arrive(partition, c.seq, n, body, until)
+	if x.mayRunHere(msg) {
 		x.runHere(at)
 	}
 	x.dispatch()
@@ -109,6 +117,13 @@ func (x *dispatcher) deliver(msg jetstream.Msg, n, seq uint64, at time.Time) {
 	if !fresh {
 		_ = msg.Ack() // the acknowledgement was lost on its way
 	}
+}
+
+// skipped tells whether deliveries before this one did not come here.
+func (x *dispatcher) skipped(order uint64) bool {
+	last := x.order
+	x.order = order
+	return last != 0 && order > last+1
 }
 
 // await waits until there is room for another message. It is false if there will

@@ -17,6 +17,7 @@ type lightMsg struct {
 }
 
 func (m *lightMsg) Subject() string { return m.subject }
+func (m *lightMsg) Data() []byte    { return nil }
 func (m *lightMsg) Ack() error      { m.acked(); return nil }
 
 // What a message costs between the client and the handler, with many in flight and
@@ -51,7 +52,7 @@ func benchmarkDispatch(b *testing.B, concurrency int) {
 		left.Store(burst)
 		for i := range messages {
 			seq++
-			r.par.deliver(&messages[i], 1, seq, time.Time{})
+			r.par.deliver(&messages[i], counts{1, seq, seq}, time.Time{})
 		}
 		<-done
 	}

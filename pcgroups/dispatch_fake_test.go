@@ -50,6 +50,8 @@ type fakeMsg struct {
 	deliveries uint64
 	pin        string
 	stored     time.Time // zero: long ago
+	order      uint64    // among the deliveries; 0: not told
+	size       int
 }
 
 func (m *fakeMsg) Reply() string {
@@ -57,10 +59,11 @@ func (m *fakeMsg) Reply() string {
 	if !m.stored.IsZero() {
 		stored = m.stored.UnixNano()
 	}
-	return fmt.Sprintf("$JS.ACK.S.C.%d.%d.%d.%d.0", m.deliveries, m.seq, m.seq, stored)
+	return fmt.Sprintf("$JS.ACK.S.C.%d.%d.%d.%d.0", m.deliveries, m.seq, m.order, stored)
 }
 func (m *fakeMsg) Subject() string      { return fmt.Sprintf("%d.orders", m.partition) }
 func (m *fakeMsg) Headers() nats.Header { return nats.Header{pinHeader: {m.pin}} }
+func (m *fakeMsg) Data() []byte         { return make([]byte, m.size) }
 func (m *fakeMsg) Ack() error           { m.log.note("ack", m.seq); return nil }
 func (m *fakeMsg) Nak() error           { m.log.note("nak", m.seq); return nil }
 func (m *fakeMsg) InProgress() error    { m.log.note("progress", m.seq); return nil }

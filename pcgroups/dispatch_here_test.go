@@ -1,7 +1,6 @@
 package pcgroups
 
 import (
-	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -36,36 +35,112 @@ func warmBench(t *testing.T, c jetstream.ConsumerConfig, concurrency int, handle
 }
 
 // heldUp tells whether a delivery is kept waiting by a handler that does not return.
-func heldUp(t *testing.T, c jetstream.ConsumerConfig, concurrency int) (held bool) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		hold := make(chan struct{})
-		b := warmBench(t, c, concurrency, func(uint64) { <-hold })
-		var back atomic.Bool
-		go func() {
-			b.deliver(0, 101, 1)
-			back.Store(true)
-		}()
-		synctest.Wait()
-		held = !back.Load()
-		close(hold)
-		b.until(func() bool { return len(b.log.of("ack", 0)) == 101 })
-		b.close()
-	})
+func (b *bench) heldUp(m *fakeMsg, hold chan struct{}) bool {
+	b.t.Helper()
+	var back atomic.Bool
+	m.log, m.deliveries, m.pin = b.log, 1, "p1"
+	go func() {
+		b.r.deliver(m)
+		back.Store(true)
+	}()
+	synctest.Wait()
+	held := !back.Load()
+	close(hold)
+	b.until(func() bool { return len(b.log.of("ack", m.seq)) == 1 })
 	return held
 }
 
 // Prevents: a hand-over to another goroutine for each message, which is most of what
 // many in flight cost; and a client kept from its messages although others of them
-// could be handled meanwhile, or could go lost with their last delivery.
+// could be handled meanwhile, although nobody renews them then as they have to be, or
+// although it has no room for all that is on its way.
 func TestWhoRunsAQuickHandler(t *testing.T) {
-	for _, c := range []struct{ concurrency, maxDeliver, want int }{{1, -1, 1}, {2, -1, 0}, {1, 3, 0}} {
-		t.Run(fmt.Sprintf("concurrency %d, MaxDeliver %d", c.concurrency, c.maxDeliver), func(t *testing.T) {
-			if held := heldUp(t, jetstream.ConsumerConfig{MaxDeliver: c.maxDeliver}, c.concurrency); held != (c.want == 1) {
-				t.Errorf("the client runs it: %t", held)
-			}
+	for name, c := range map[string]struct {
+		concurrency, maxDeliver, size int
+		keepAlive                     time.Duration
+		here                          bool
+	}{
+		"one at a time":       {concurrency: 1, here: true},
+		"two at a time":       {concurrency: 2},
+		"limited deliveries":  {concurrency: 1, maxDeliver: 3},
+		"big messages":        {concurrency: 1, size: big},
+		"handlers kept alive": {concurrency: 1, keepAlive: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hold := make(chan struct{})
+				b := warmBench(t, jetstream.ConsumerConfig{MaxDeliver: c.maxDeliver}, c.concurrency, func(uint64) { <-hold })
+				b.r.keepAlive = c.keepAlive
+				if here := b.heldUp(&fakeMsg{seq: 101, size: c.size}, hold); here != c.here {
+					t.Errorf("the client runs it: %t", here)
+				}
+				b.close()
+			})
 		})
 	}
+}
+
+// Prevents: the client kept from its messages by one handler after the other, as they
+// were quick once.
+func TestSlowerHandlersAreTheWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		b := warmBench(t, jetstream.ConsumerConfig{}, 1, func(seq uint64) {
+			switch seq {
+			case 101:
+				<-time.After(2 * quickMost)
+			case 102:
+				<-hold
+			}
+		})
+		b.deliver(0, 101, 1)
+		if b.heldUp(&fakeMsg{seq: 102}, hold) {
+			t.Error("the client runs the next one")
+		}
+		b.close()
+	})
+}
+
+// Prevents: a message that waits for its turn begun by the client, as if it had come
+// just now.
+func TestOthersThatWaitAreTheWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		b := warmBench(t, jetstream.ConsumerConfig{}, 1, func(uint64) { <-hold })
+		x := b.r.par
+		x.mu.Lock()
+		x.log.arrive(7, 101, 1, &fakeMsg{log: b.log, partition: 7, seq: 101}, time.Now().Add(hereWait).UnixNano())
+		x.mu.Unlock()
+		if b.heldUp(&fakeMsg{partition: 8, seq: 102}, hold) {
+			t.Error("the client runs one of two")
+		}
+		b.close()
+	})
+}
+
+// Prevents: messages acknowledged that were never handled. Those that the client has
+// no room for come again later, when others of their partition were handled already.
+func TestNothingIsBegunAfterAGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := warmBench(t, jetstream.ConsumerConfig{}, 1, func(uint64) {})
+		deliver := func(seq, deliveries, order uint64) {
+			b.r.deliver(&fakeMsg{log: b.log, partition: 3, seq: seq, deliveries: deliveries, order: order, pin: "p1"})
+		}
+		deliver(101, 1, 101)
+		b.until(func() bool { return len(b.log.of("ack", 101)) == 1 })
+		b.server.set(func() { b.server.inFlight, b.server.delivered = 2, 103 })
+		deliver(103, 1, 103) // 102 was dropped
+		<-time.After(hereWait / 2)
+		if begun := b.log.of("ack", 103); len(begun) > 0 {
+			t.Fatal("begun before the one that was dropped")
+		}
+		deliver(102, 2, 104)
+		b.until(func() bool { return len(b.log.of("ack", 103)) == 1 })
+		if acks := b.log.of("ack", 0); acks[len(acks)-2].seq != 102 {
+			t.Errorf("acknowledged %v", acks[len(acks)-2:])
+		}
+		b.close()
+	})
 }
 
 // Prevents: a message begun that another instance has, or may get at any moment, as
@@ -140,7 +215,9 @@ func TestHandlerEndsTheGoroutineThatDelivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := warmBench(t, jetstream.ConsumerConfig{}, 1, func(uint64) { runtime.Goexit() })
 		go b.deliver(0, 101, 1)
-		<-b.r.exited
+		if late := b.r.waitOver(make(chan struct{}), false); late != nil {
+			t.Errorf("%d is late", late.seq)
+		}
 		ev := <-b.events
 		for _, pinned := ev.(evPinned); pinned; _, pinned = ev.(evPinned) {
 			ev = <-b.events

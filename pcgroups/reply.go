@@ -19,32 +19,40 @@ func replyInfo(reply string) (deliveries, seq uint64) {
 	if at < 0 {
 		return 0, 0
 	}
-	return counts(reply, at)
+	c := readCounts(reply, at)
+	return c.deliveries, c.seq
+}
+
+// counts are the numbers in a reply subject.
+type counts struct {
+	deliveries, seq uint64
+	order           uint64 // of the delivery, among all of the consumer
 }
 
 // replyReader is replyInfo for the messages of one consumer, whose reply subjects
 // begin alike.
 type replyReader struct{ prefix string }
 
-func (p *replyReader) info(reply string) (deliveries, seq uint64) {
+func (p *replyReader) read(reply string) counts {
 	if p.prefix != "" && strings.HasPrefix(reply, p.prefix) {
-		if deliveries, seq = counts(reply, len(p.prefix)); seq != 0 {
-			return deliveries, seq
+		if c := readCounts(reply, len(p.prefix)); c.seq != 0 {
+			return c
 		}
 	}
 	at := replyCounts(reply)
 	if at < 0 {
-		return 0, 0
+		return counts{}
 	}
 	p.prefix = strings.Clone(reply[:at])
-	return counts(reply, at)
+	return readCounts(reply, at)
 }
 
-// counts reads the two numbers that begin at a position.
-func counts(reply string, at int) (deliveries, seq uint64) {
-	deliveries, at = number(reply, at)
-	seq, _ = number(reply, at)
-	return deliveries, seq
+// readCounts reads the numbers that begin at a position.
+func readCounts(reply string, at int) (c counts) {
+	c.deliveries, at = number(reply, at)
+	c.seq, at = number(reply, at)
+	c.order, _ = number(reply, at)
+	return c
 }
 
 // replyCounts is where in a reply subject the number of deliveries stands, or -1.

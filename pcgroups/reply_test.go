@@ -60,8 +60,8 @@ func FuzzReplyInfo(f *testing.F) {
 		var again replyReader
 		deliveries, seq := replyInfo(reply)
 		for range 2 { // by the prefix the second time
-			if n, s := again.info(reply); n != deliveries || s != seq {
-				t.Fatalf("%q: the reader says %d, %d, at once it was %d, %d", reply, n, s, deliveries, seq)
+			if c := again.read(reply); c.deliveries != deliveries || c.seq != seq {
+				t.Fatalf("%q: the reader says %v, at once it was %d, %d", reply, c, deliveries, seq)
 			}
 		}
 		wantDeliveries, wantSeq := replyTwin(reply)
@@ -108,7 +108,7 @@ func TestReplyInfoAllocatesNothing(t *testing.T) {
 		t.Fatalf("%v allocations, sequence %d", n, seq)
 	}
 	var r replyReader
-	if n := testing.AllocsPerRun(100, func() { _, seq = r.info(reply) }); n != 0 || seq != 17 {
-		t.Fatalf("%v allocations by a reader, sequence %d", n, seq)
+	if n := testing.AllocsPerRun(100, func() { seq = r.read(reply).order }); n != 0 || seq != 9 {
+		t.Fatalf("%v allocations by a reader, the delivery %d", n, seq)
 	}
 }

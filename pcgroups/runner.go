@@ -97,11 +97,12 @@ func newRunner(handle func(jetstream.Msg), c jetstream.ConsumerConfig, mem *memo
 func (r *runner) deliver(msg jetstream.Msg) {
 	r.notePin(msg.Headers().Get(pinHeader))
 	at := r.gate()
-	n, seq := r.reply.info(msg.Reply())
+	c := r.reply.read(msg.Reply())
 	if r.par != nil {
-		r.par.deliver(msg, n, seq, at)
+		r.par.deliver(msg, c, at)
 		return
 	}
+	n, seq := c.deliveries, c.seq
 	if !at.IsZero() && time.Since(at) >= r.ackWaitOf(n) && !r.lastDelivery(n) && !r.inARow() {
 		return // it is another instance's by now
 	}
