@@ -38,6 +38,7 @@ type dispatcher struct {
 	roused  int         // of those awake, the ones that sleep on for now
 	rouse   *sync.Cond  // there is something to run, or nothing any more
 	quick   int         // how many handlers in a row were
+	never   bool        // deliver runs no handler any more
 	seen    bool        // a message
 	fences  int         // how often the fence went up
 	waited  bool        // the fence is kept up for what a new leader has delivered too early; tend's own

@@ -40,7 +40,7 @@ func (x *dispatcher) took(d time.Duration) {
 // are limited it never does, and where handlers are kept alive, as nothing renews what
 // the client keeps meanwhile. x.mu is held, as in runHere.
 func (x *dispatcher) mayRunHere(msg jetstream.Msg) bool {
-	return x.quick >= quickRuns && x.log.most == 1 && x.log.maxDeliver == 0 && x.limit == 0 && x.r.keepAlive == 0 &&
+	return x.quick >= quickRuns && !x.never && x.log.most == 1 && x.log.maxDeliver == 0 && x.limit == 0 && x.r.keepAlive == 0 &&
 		x.behind.rest == 0 && len(x.log.ready) == 1 && len(msg.Data()) < big
 }
 
@@ -57,7 +57,9 @@ func (x *dispatcher) runHere(now time.Time) {
 	end := x.clock.now()
 	took := end.Sub(now)
 	if x.took(took); took > slow {
-		x.behind = behind{quick: kept, rest: kept, since: now, until: end.Add(effectiveAckWait(x.r.config) / slack)}
+		most := effectiveAckWait(x.r.config) / slack
+		x.behind = behind{quick: kept, rest: kept, since: now, until: end.Add(most)}
+		x.never = x.never || took > most // it may be again, and much of what is kept would come again each time
 	}
 }
 

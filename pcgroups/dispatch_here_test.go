@@ -101,6 +101,39 @@ func TestSlowerHandlersAreTheWorkers(t *testing.T) {
 	})
 }
 
+// Prevents: much of what the client has delivered again and again, as nothing renews
+// it behind a handler that is long now and then.
+func TestLongHandlersAreNeverTheClients(t *testing.T) {
+	for _, took := range []time.Duration{hereWait / 2 / slack, 2 * hereWait / slack} {
+		t.Run(took.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hold, all := make(chan struct{}), make(chan struct{})
+				b := warmBench(t, jetstream.ConsumerConfig{}, 1, func(seq uint64) {
+					switch {
+					case seq == 101:
+						<-time.After(took)
+					case seq == 201:
+						<-hold
+					default:
+						<-all
+					}
+				})
+				b.deliver(0, 101, 1)
+				b.r.par.behind = behind{} // as if a thousand had been delivered since
+				for seq := uint64(102); seq <= 200; seq++ {
+					b.deliver(int(seq), seq, 1)
+				}
+				close(all)
+				b.until(func() bool { return len(b.log.of("ack", 200)) == 1 && !b.r.working() })
+				if here, long := b.heldUp(&fakeMsg{seq: 201}, hold), took > hereWait/slack; here == long {
+					t.Errorf("the client runs it after one of %v: %t", took, here)
+				}
+				b.close()
+			})
+		})
+	}
+}
+
 // Prevents: a message that waits for its turn begun by the client, as if it had come
 // just now.
 func TestOthersThatWaitAreTheWorkers(t *testing.T) {

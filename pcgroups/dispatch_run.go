@@ -88,8 +88,8 @@ func (x *dispatcher) left(d *delivery) {
 	x.tell(over)
 }
 
-// run calls the handler. It has the whole ack wait, although the message may have
-// waited for its turn and have less left.
+// run calls the handler. It has nine tenths of the ack wait at least, although the
+// message may have waited for its turn and have less left.
 func (x *dispatcher) run(m *Msg, left time.Duration) {
 	if d := &m.delivery; left < d.wait*9/10 && d.Msg.InProgress() == nil {
 		x.r.extend(d)

@@ -58,7 +58,6 @@ type runner struct {
 	mem       *memory
 	par       *dispatcher // nil: the server delivers one at a time, or keeps no order
 	reply     replyReader // deliver's own
-	clock     anchor      // deliver's own, unless par is set
 	made      time.Time
 
 	failed  atomic.Bool     // the handler did
@@ -178,7 +177,7 @@ func (r *runner) shut(in intake) {
 }
 
 func (r *runner) run(msg jetstream.Msg, n, seq uint64) {
-	now := r.clock.now()
+	now := time.Now()
 	m := &Msg{delivery{Msg: msg, run: r, begun: now.Sub(r.made), seq: seq, pin: r.mem.pin.Load()}}
 	d := &m.delivery
 	if r.acks {
