@@ -109,10 +109,10 @@ func TestLongHandlersAreNeverTheClients(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				hold, all := make(chan struct{}), make(chan struct{})
 				b := warmBench(t, jetstream.ConsumerConfig{}, 1, func(seq uint64) {
-					switch {
-					case seq == 101:
+					switch seq {
+					case 101:
 						<-time.After(took)
-					case seq == 201:
+					case 201:
 						<-hold
 					default:
 						<-all
