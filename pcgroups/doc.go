@@ -79,6 +79,17 @@
 // acknowledgement sent to a leader that is going can be lost: with one message in
 // flight it is repeated, else the message is handled again.
 //
+// With many messages in flight and several instances of a member, a handler that lives
+// longer than AckWait may also overlap when the membership changes twice meanwhile:
+// another instance that has become the active one hands over the partitions without
+// knowing of it. With one instance a hand-over waits for the handler.
+//
+// With many in flight and one handler at a time, a handler that was quick for long is
+// called by the client's own goroutine. If it then takes long, what the client was
+// about to deliver is not renewed meanwhile: after AckWait it comes again, in order,
+// and is counted as delivered once more. This is not so with MaxDeliver or
+// [WithKeepAlive], nor a second time after a sixteenth of an ack wait.
+//
 // # The hop into an elastic group's stream
 //
 // The server copies the origin's messages into the work-queue stream. In a
