@@ -4,8 +4,8 @@ import "time"
 
 // anchor tells the time, at half the price: time.Now reads two clocks, and at a
 // hundred thousand messages a second that is seen. It goes by the monotonic one, and
-// looks at the other once a second. Where that was set, or the machine has slept, it
-// is behind or ahead for so long; so it is for what may be taken for too early.
+// looks at the other once a second. After that was set, or the machine has slept, it is
+// wrong for up to a second: it is for arrivals, not for whether a message may start late.
 type anchor struct{ at time.Time }
 
 // now is not safe for concurrent use.
